@@ -1,6 +1,6 @@
 """Redaction of JSON-like values, such as the arguments of a tool call: texts anywhere in them, by form and by name."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from sophon.security.known_secrets import KNOWN_SECRETS, MARKER
@@ -16,45 +16,36 @@ def redact_values(value: Any) -> Any:
 
     A text in a field with the name of a secret is judged as an assignment to that name: `{"password": "hunter22"}`.
     """
-    return _redact_value(value, "", 0)
+    return _rewrite(value, "", 0, redact, _redact_field)
 
 
 def replace_known_values(value: Any) -> Any:
     """Return a copy of JSON-like data with the known secrets in its texts replaced; the same data if none is known."""
-    return _replace_known(value, 0) if KNOWN_SECRETS.snapshot() else value
+    if not KNOWN_SECRETS.snapshot():
+        return value
+    return _rewrite(value, "", 0, KNOWN_SECRETS.replace, lambda _, text: KNOWN_SECRETS.replace(text))
 
 
-def _replace_known(value: Any, depth: int) -> Any:
+def _rewrite(
+    value: Any, name: str, depth: int, rewrite_name: Callable[[str], str], rewrite_field: Callable[[str, str], str]
+) -> Any:
+    """Return a copy with each name of a field, and each text with the name of its field, rewritten."""
     if isinstance(value, str):
-        return KNOWN_SECRETS.replace(value)
+        return rewrite_field(name, value)
     if not isinstance(value, Mapping | list | tuple):
         return value
     if depth >= MAX_DEPTH:
         return MARKER
+    below = depth + 1
     if isinstance(value, Mapping):
         items = cast("Mapping[object, Any]", value).items()
         return {
-            KNOWN_SECRETS.replace(key) if isinstance(key, str) else key: _replace_known(each, depth + 1)
+            rewrite_name(key) if isinstance(key, str) else key: _rewrite(
+                each, str(key), below, rewrite_name, rewrite_field
+            )
             for key, each in items
         }
-    return [_replace_known(each, depth + 1) for each in cast("list[Any]", value)]
-
-
-def _redact_value(value: Any, name: str, depth: int) -> Any:
-    if isinstance(value, str):
-        return _redact_field(name, value)
-    if not isinstance(value, Mapping | list | tuple):
-        return value
-    if depth >= MAX_DEPTH:
-        return MARKER
-    if isinstance(value, Mapping):
-        items = cast("Mapping[object, Any]", value).items()
-        return {_redact_name(key): _redact_value(each, str(key), depth + 1) for key, each in items}
-    return [_redact_value(each, name, depth + 1) for each in cast("list[Any]", value)]
-
-
-def _redact_name(key: object) -> object:
-    return redact(key) if isinstance(key, str) else key
+    return [_rewrite(each, name, below, rewrite_name, rewrite_field) for each in cast("list[Any]", value)]
 
 
 def _redact_field(name: str, text: str) -> str:

@@ -55,6 +55,13 @@ def get_operator(request: web.Request) -> AuthorizedHost:
     return authorized_host
 
 
+def get_reader(request: web.Request) -> AuthorizedHost:
+    """Return the `AuthorizedHost` of a user whose token may read. Raises ScopeNeeded for any other."""
+    authorized_host = get_authorized_host(request)
+    authorized_host.rights.require_scope("Read")
+    return authorized_host
+
+
 def get_authorized_host(request: web.Request) -> AuthorizedHost:
     """Return the `AuthorizedHost` of the authenticated user."""
     return request[AUTHORIZED_HOST]

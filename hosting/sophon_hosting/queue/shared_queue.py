@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from typing import TypedDict
 
 from sophon.services import Services
-from sophon_hosting.queue.contract import QueueEntry, ReservedSlot
+from sophon_hosting.queue.contract import QueueEntry, QueueStatistics, ReservedSlot
 from sophon_hosting.queue.drains import PendingDrains
 from sophon_hosting.queue.known_counts import KnownCounts
 from sophon_hosting.queue.memory import DEFAULT_CAPACITY, DEFAULT_MAX_DELIVERIES
@@ -92,6 +92,22 @@ class SharedQueue(ABC):
     def _check_admission(self, owner: str) -> None:
         """Raise QueueFull if the owner may not reserve a slot."""
         self._counts.check(owner, is_paused=self._is_paused)
+
+    def _build_statistics(
+        self, waiting: int, in_flight: int, held_lanes: int, dead: int, delivered_total: int, oldest_seconds: float
+    ) -> QueueStatistics:
+        """Return the counts of all processes with the slots and the pause of this one."""
+        return QueueStatistics(
+            waiting=waiting,
+            reserved=self._counts.reserved,
+            in_flight=in_flight,
+            held_lanes=held_lanes,
+            dead=dead,
+            capacity=self._counts.capacity,
+            paused=self._is_paused,
+            delivered_total=delivered_total,
+            oldest_waiting_seconds=oldest_seconds,
+        )
 
     def _end_drains(self) -> None:
         """Call it when a delivery has ended: the last one ends the drains."""

@@ -12,6 +12,7 @@ from sophon_hosting.http.json_io import (
     RequestQuery,
     get_authorized_host,
     get_host,
+    get_reader,
     json_response,
     parse_body,
     parse_query,
@@ -53,8 +54,7 @@ async def list_agents(request: web.Request) -> web.Response:
 @routes.get("/api/agents/{name}")
 async def get_agent(request: web.Request) -> web.Response:
     """Return one agent, for operators with its prompt. Raises NotFound."""
-    authorized_host, name = get_authorized_host(request), request.match_info["name"]
-    authorized_host.rights.require_scope("Read")
+    authorized_host, name = get_reader(request), request.match_info["name"]
     found = await _read(request)
     agent = None if found is None else found.agents.get(name)
     if agent is None:
@@ -72,7 +72,7 @@ async def cancel_sub_agent(request: web.Request) -> web.Response:
 
 
 async def _read(request: web.Request) -> "AgentSet | None":
-    get_authorized_host(request).rights.require_scope("Read")
+    get_reader(request)
     services = get_host(request).services
     if services.agents is None:
         return None

@@ -18,6 +18,7 @@ from sophon_hosting.http.json_io import (
     RequestQuery,
     get_authorized_host,
     get_host,
+    get_reader,
     json_response,
     parse_body,
     parse_query,
@@ -48,8 +49,7 @@ routes = web.RouteTableDef()
 @routes.get("/api/goals")
 async def list_goals(request: web.Request) -> web.Response:
     """List goals, newest first, and whether the host works on any."""
-    query, authorized_host = parse_query(request, GoalListQuery), get_authorized_host(request)
-    authorized_host.rights.require_scope("Read")
+    query, authorized_host = parse_query(request, GoalListQuery), get_reader(request)
     owner = authorized_host.owner_filter(query.everything)
     services = get_host(request).services
     found = await services.store.goals.list(owner=owner, limit=query.limit)
@@ -61,8 +61,7 @@ async def list_goals(request: web.Request) -> web.Response:
 @routes.get("/api/goals/{goal_id}")
 async def get_goal(request: web.Request) -> web.Response:
     """Return one goal with its graph and what it has used. Raises NotFound."""
-    authorized_host = get_authorized_host(request)
-    authorized_host.rights.require_scope("Read")
+    authorized_host = get_reader(request)
     goal = await _commands(request).find(request.match_info["goal_id"], _owner(authorized_host))
     return json_response(_to_json(goal, authorized_host, goal_details_to_json))
 

@@ -6,7 +6,14 @@ from aiohttp import web
 
 from sophon.errors import NotFound
 from sophon_hosting.client_api.serialization import grant_to_json
-from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
+from sophon_hosting.http.json_io import (
+    RequestQuery,
+    get_authorized_host,
+    get_host,
+    get_reader,
+    json_response,
+    parse_query,
+)
 
 
 class GrantListQuery(RequestQuery):
@@ -21,8 +28,7 @@ routes = web.RouteTableDef()
 @routes.get("/api/grants")
 async def list_grants(request: web.Request) -> web.Response:
     """List the grants that are neither revoked nor expired, oldest first."""
-    query, authorized_host = parse_query(request, GrantListQuery), get_authorized_host(request)
-    authorized_host.rights.require_scope("Read")
+    query, authorized_host = parse_query(request, GrantListQuery), get_reader(request)
     services, principal = get_host(request).services, authorized_host.owner_filter(query.everything)
     to_client_id, view = authorized_host.sessions.to_client_id, authorized_host.view
     found = await services.store.grants.list_active(services.clock.now(), principal=principal)

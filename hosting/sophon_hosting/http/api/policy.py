@@ -7,7 +7,7 @@ from aiohttp import web
 from sophon._python.value_rules import ValueRules
 from sophon_hosting.client_api.client_errors import TooLarge
 from sophon_hosting.events.json_encoding import json_bytes
-from sophon_hosting.http.json_io import RequestBody, get_authorized_host, json_response, parse_body
+from sophon_hosting.http.json_io import RequestBody, get_reader, json_response, parse_body
 from sophon_hosting.policy_overview import describe_access, describe_policy, try_call
 
 MAX_ARGUMENT_BYTES = 20_000
@@ -27,8 +27,7 @@ routes = web.RouteTableDef()
 @routes.get("/api/policy")
 async def get_policy(request: web.Request) -> web.Response:
     """Return the guards, when people are asked, and what happens to calls of each tool; rules for operators only."""
-    authorized_host = get_authorized_host(request)
-    authorized_host.rights.require_scope("Read")
+    authorized_host = get_reader(request)
     host, user = authorized_host.host, authorized_host.user
     return json_response(describe_policy(host.services, host.chain, user.id, is_operator=user.operator))
 
@@ -40,8 +39,7 @@ async def try_tool_call(request: web.Request) -> web.Response:
     size = json_bytes(body.arguments)
     if size > MAX_ARGUMENT_BYTES:
         raise TooLarge("the arguments", size, MAX_ARGUMENT_BYTES, "bytes")
-    authorized_host = get_authorized_host(request)
-    authorized_host.rights.require_scope("Read")
+    authorized_host = get_reader(request)
     services, user_id = authorized_host.host.services, authorized_host.user.id
     trial = await try_call(
         body.tool, body.arguments, settings=services.settings, folder=services.folder, principal=user_id

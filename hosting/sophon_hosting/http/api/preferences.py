@@ -3,7 +3,7 @@
 from aiohttp import web
 
 from sophon.preferences import Preferences
-from sophon_hosting.http.json_io import RequestBody, get_authorized_host, json_response, parse_body
+from sophon_hosting.http.json_io import RequestBody, get_authorized_host, get_reader, json_response, parse_body
 
 
 class PreferencesBody(RequestBody):
@@ -23,8 +23,7 @@ routes = web.RouteTableDef()
 @routes.get("/api/preferences")
 async def get_preferences(request: web.Request) -> web.Response:
     """Return the preferences of the user."""
-    authorized_host = get_authorized_host(request)
-    authorized_host.rights.require_scope("Read")
+    authorized_host = get_reader(request)
     found = await authorized_host.store.preferences.get(authorized_host.user.id)
     return json_response({"preferences": found.to_json()})
 

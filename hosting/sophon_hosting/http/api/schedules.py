@@ -17,6 +17,7 @@ from sophon_hosting.http.json_io import (
     RequestQuery,
     get_authorized_host,
     get_host,
+    get_reader,
     json_response,
     parse_body,
     parse_query,
@@ -69,8 +70,7 @@ routes = web.RouteTableDef()
 @routes.get("/api/schedules")
 async def list_schedules(request: web.Request) -> web.Response:
     """List the schedules, oldest first, each with its next times and what became of the last one."""
-    query, authorized_host = parse_query(request, ScheduleListQuery), get_authorized_host(request)
-    authorized_host.rights.require_scope("Read")
+    query, authorized_host = parse_query(request, ScheduleListQuery), get_reader(request)
     owner = authorized_host.owner_filter(query.everything)
     found = await get_host(request).services.store.schedules.list(owner=owner)
     return json_response({"items": [_to_json(request, each) for each in found]})
@@ -97,7 +97,7 @@ async def add_schedule(request: web.Request) -> web.Response:
 @routes.get("/api/schedules/{schedule_id}")
 async def get_schedule(request: web.Request) -> web.Response:
     """Return one schedule with its last firings. Raises NotFound."""
-    get_authorized_host(request).rights.require_scope("Read")
+    get_reader(request)
     schedule = await _find(request)
     firings = await list_firings(get_host(request).services.store, schedule)
     return json_response({**_to_json(request, schedule), "firings": firings})

@@ -8,7 +8,7 @@ from aiohttp import web
 from sophon._python.value_rules import ValueRules
 from sophon.history_redaction import redact_text_for_reader
 from sophon_hosting.client_api.serialization import message_hit_to_json
-from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, json_response, parse_query
+from sophon_hosting.http.json_io import RequestQuery, get_reader, json_response, parse_query
 
 
 class SearchQuery(RequestQuery):
@@ -28,8 +28,7 @@ async def search_messages(request: web.Request) -> web.Response:
 
     Conversations off the record are in another store. Without FullHistory nothing is found by what is redacted.
     """
-    query, authorized_host = parse_query(request, SearchQuery), get_authorized_host(request)
-    authorized_host.rights.require_scope("Read")
+    query, authorized_host = parse_query(request, SearchQuery), get_reader(request)
     to_shown = None if authorized_host.view is None else redact_text_for_reader
     hits = await authorized_host.store.message_search.search(
         authorized_host.user.id, query.q, limit=query.limit, cursor=query.cursor, to_shown=to_shown

@@ -15,6 +15,7 @@ from sophon_hosting.http.json_io import (
     RequestQuery,
     get_authorized_host,
     get_host,
+    get_reader,
     json_response,
     parse_body,
     parse_query,
@@ -101,8 +102,7 @@ async def delete_custom_tool(request: web.Request) -> web.Response:
 @routes.get("/api/skills")
 async def list_skills(request: web.Request) -> web.Response:
     """Return the skills with their state and the length of their instructions; problems for operators only."""
-    authorized_host, services = get_authorized_host(request), get_host(request).services
-    authorized_host.rights.require_scope("Read")
+    authorized_host, services = get_reader(request), get_host(request).services
     if services.skills is None:
         return json_response({"items": [], "problems": []})
     found = await services.clock.run_in_thread(services.skills.read)

@@ -13,6 +13,7 @@ from sophon_hosting.http.json_io import (
     RequestQuery,
     get_authorized_host,
     get_host,
+    get_reader,
     json_response,
     parse_body,
     parse_query,
@@ -53,8 +54,7 @@ routes = web.RouteTableDef()
 @routes.get("/api/traces")
 async def list_traces(request: web.Request) -> web.Response:
     """List the traces without their parts, the newest first."""
-    query, authorized_host = parse_query(request, TraceListQuery), get_authorized_host(request)
-    authorized_host.rights.require_scope("Read")
+    query, authorized_host = parse_query(request, TraceListQuery), get_reader(request)
     stored_id = None
     if query.session_id is not None:
         stored_id = await authorized_host.sessions.find_stored_id(query.session_id)
@@ -78,8 +78,7 @@ async def list_traces(request: web.Request) -> web.Response:
 async def get_trace(request: web.Request) -> web.Response:
     """Return the trace of a task. Raises NotFound."""
     query = parse_query(request, TraceQuery)
-    authorized_host, task_id = get_authorized_host(request), request.match_info["task_id"]
-    authorized_host.rights.require_scope("Read")
+    authorized_host, task_id = get_reader(request), request.match_info["task_id"]
     host = get_host(request)
     active_run = host.active_runs.get(task_id)
     live = None if active_run is None else build_live_trace(active_run)
@@ -102,8 +101,7 @@ async def list_messages(request: web.Request) -> web.Response:
 
     Raises NotFound, also for a turn whose session the user may not read.
     """
-    authorized_host, task_id = get_authorized_host(request), request.match_info["task_id"]
-    authorized_host.rights.require_scope("Read")
+    authorized_host, task_id = get_reader(request), request.match_info["task_id"]
     owner = await find_turn_owner(get_host(request).services.store, task_id)
     if owner is None or (owner[0] != authorized_host.user.id and not authorized_host.user.operator):
         raise NotFound("trace", task_id)

@@ -11,7 +11,7 @@ from sophon.models.turn_meter import metering
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon.stores.trajectories.similarity import find_similar
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
-from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
+from sophon_hosting.http.json_io import RequestQuery, get_host, get_reader, json_response, parse_query
 from sophon_middlewares.outer.host_meter import HostMeter
 
 
@@ -32,8 +32,7 @@ routes = web.RouteTableDef()
 @routes.get("/api/trajectories")
 async def list_trajectories(request: web.Request) -> web.Response:
     """List trajectories; those of `best` are good and those of `poorest` are poor, by the settings."""
-    query, authorized_host = parse_query(request, TrajectoryListQuery), get_authorized_host(request)
-    authorized_host.rights.require_scope("Read")
+    query, authorized_host = parse_query(request, TrajectoryListQuery), get_reader(request)
     if query.everything:
         authorized_host.require_operator()
         if query.like is not None:
@@ -70,8 +69,7 @@ async def list_trajectories(request: web.Request) -> web.Response:
 @routes.get("/api/trajectories/{task_id}")
 async def get_trajectory(request: web.Request) -> web.Response:
     """Return the trajectory of a task. Raises NotFound."""
-    authorized_host, task_id = get_authorized_host(request), request.match_info["task_id"]
-    authorized_host.rights.require_scope("Read")
+    authorized_host, task_id = get_reader(request), request.match_info["task_id"]
     found = await get_host(request).services.store.trajectories.find(task_id)
     if found is None or (found.principal != authorized_host.user.id and not authorized_host.user.operator):
         raise NotFound("trajectory", task_id)

@@ -9,7 +9,7 @@ from sophon._python.value_rules import ValueRules
 from sophon.stores.traces.contract import turn_total_to_json
 from sophon_hosting.client_api.serialization import usage_to_json
 from sophon_hosting.host import Host
-from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
+from sophon_hosting.http.json_io import RequestQuery, get_host, get_reader, json_response, parse_query
 from sophon_middlewares.outer.budget_periods import budget_period, end_of_day, end_of_month
 
 MICROS_PER_UNIT = 1_000_000
@@ -35,8 +35,7 @@ routes = web.RouteTableDef()
 @routes.get("/api/usage")
 async def get_usage(request: web.Request) -> web.Response:
     """Return the usage of one session to its owner; that of all sessions, with the limits, to operators."""
-    query, authorized_host, host = parse_query(request, UsageQuery), get_authorized_host(request), get_host(request)
-    authorized_host.rights.require_scope("Read")
+    query, authorized_host, host = parse_query(request, UsageQuery), get_reader(request), get_host(request)
     stored_id = None
     if query.session_id is not None:
         stored_id = await authorized_host.sessions.find_stored_id(query.session_id)
@@ -53,8 +52,7 @@ async def get_usage(request: web.Request) -> web.Response:
 @routes.get("/api/usage/turns")
 async def get_turns(request: web.Request) -> web.Response:
     """Return the turns per day and person, from their traces: one's own, with `everything` all users' to operators."""
-    query, authorized_host = parse_query(request, TurnQuery), get_authorized_host(request)
-    authorized_host.rights.require_scope("Read")
+    query, authorized_host = parse_query(request, TurnQuery), get_reader(request)
     owner = authorized_host.owner_filter(query.everything)
     services = get_host(request).services
     first = services.clock.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -187,18 +187,7 @@ class PostgresQueue(SharedQueue):
     async def statistics(self) -> QueueStatistics:
         """Return a snapshot of the queue; `reserved` and `paused` are those of this process."""
         [row] = await self._run(self._statements.statistics)
-        waiting, in_flight, held_lanes, dead, delivered_total, oldest_seconds = row
-        return QueueStatistics(
-            waiting=waiting,
-            reserved=self._counts.reserved,
-            in_flight=in_flight,
-            held_lanes=held_lanes,
-            dead=dead,
-            capacity=self._counts.capacity,
-            paused=self._is_paused,
-            delivered_total=delivered_total,
-            oldest_waiting_seconds=oldest_seconds,
-        )
+        return self._build_statistics(*row)
 
     @property
     def _has_open_deliveries(self) -> bool:

@@ -173,17 +173,7 @@ class RedisStreamsQueue(SharedQueue):
     async def statistics(self) -> QueueStatistics:
         """Return a snapshot of the queue of all hosts; slots and pause are of this process."""
         waiting, in_flight, held, dead, delivered, oldest_us = await self._connection.run("statistics")
-        return QueueStatistics(
-            waiting=waiting,
-            reserved=self._counts.reserved,
-            in_flight=in_flight,
-            held_lanes=held,
-            dead=dead,
-            capacity=self._counts.capacity,
-            paused=self._is_paused,
-            delivered_total=delivered,
-            oldest_waiting_seconds=max(oldest_us, 0) / 1e6,
-        )
+        return self._build_statistics(waiting, in_flight, held, dead, delivered, max(oldest_us, 0) / 1e6)
 
     @property
     def _has_open_deliveries(self) -> bool:
