@@ -37,5 +37,12 @@ class BackgroundTasks:
 
     async def stop(self) -> None:
         """Cancel all tasks, and wait until they have ended."""
-        self.cancel()
-        await self.wait()
+        await end_tasks(*self)
+
+
+async def end_tasks(*tasks: "asyncio.Future[Any] | None") -> None:
+    """Cancel tasks, and wait until they have ended; their errors are not raised. None stands for no task."""
+    running = [each for each in tasks if each is not None]
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)

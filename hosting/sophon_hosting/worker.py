@@ -15,6 +15,7 @@ from sophon.stores.run_fence import StaleRun
 from sophon.stores.runs.contract import Run
 from sophon.task_timeout import TaskTimeout
 from sophon.trace_context import PROPAGATED
+from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.queue.contract import Delivery, TaskQueue
@@ -100,9 +101,7 @@ class Worker:
     async def shutdown(self, grace_seconds: float) -> None:
         """Shut down: wait `grace_seconds` for running turns, interrupt the rest, and end the consumer tasks."""
         await drain_or_interrupt(self._queue, self._active_runs, self._services.clock, grace_seconds)
-        for consumer in self._consumers:
-            consumer.cancel()
-        await asyncio.gather(*self._consumers, return_exceptions=True)
+        await end_tasks(*self._consumers)
         self._consumers = []
 
     async def _consume(self) -> None:

@@ -11,6 +11,7 @@ from sophon.errors import StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.errors import ChannelError
+from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.chat_profiles import ChatProfiles
 from sophon_hosting.channels.chat_state import ChatState
@@ -189,9 +190,7 @@ class ConnectedChannel:
         """Stop to send, and stop the channel."""
         self._is_stopping = True
         leading, self._leading = self._leading, None
-        if leading is not None:
-            leading.cancel()
-            await asyncio.gather(leading, return_exceptions=True)
+        await end_tasks(leading)
         await self._spoken_answers.close()
         if self._off_the_record is not None:
             await self._off_the_record.stop()
@@ -205,9 +204,7 @@ class ConnectedChannel:
 
     async def _end_receiving(self) -> None:
         receiving, self._receiving = self._receiving, None
-        if receiving is not None:
-            receiving.cancel()
-            await asyncio.gather(receiving, return_exceptions=True)
+        await end_tasks(receiving)
         await self.inbound.close()
 
     async def _lead(self) -> None:

@@ -15,6 +15,7 @@ from sophon.failure_log import log_failure
 from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.goals.progress import decide_next, replan
 from sophon.goals.task_graph import list_running
+from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.goals.goal_host import GoalHost
 from sophon_hosting.goals.goal_saving import GoalSaver
@@ -194,9 +195,7 @@ class GoalEngine:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_tasks(*tasks)
 
 
 class GoalWork:

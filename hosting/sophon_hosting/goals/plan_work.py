@@ -11,6 +11,7 @@ from sophon.errors import ChangedMeanwhile
 from sophon.failure_log import log_failure
 from sophon.goals.budget import find_exhausted
 from sophon.goals.goal import Goal
+from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.goals.goal_host import GoalHost
 from sophon_hosting.goals.goal_saving import GoalSaver
 from sophon_hosting.goals.governor import ResourceGovernor
@@ -42,9 +43,7 @@ class PlanWork:
 
     async def stop(self) -> None:
         """Cancel the planning calls that are under way; the next start plans again."""
-        for task in self._plans.values():
-            task.cancel()
-        await asyncio.gather(*self._plans.values(), return_exceptions=True)
+        await end_tasks(*self._plans.values())
         self._plans = {}
 
     def is_planning(self, goal_id: str) -> bool:

@@ -14,7 +14,7 @@ from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.events import SessionChanged
 from sophon.settings import HubSettings
-from sophon_hosting.background_tasks import BackgroundTasks
+from sophon_hosting.background_tasks import BackgroundTasks, end_tasks
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_address import TrustedProxies
@@ -334,9 +334,7 @@ class CredentialWatch:
 
     async def aclose(self) -> None:
         """End the watch."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await end_tasks(self._task)
 
     async def _watch(self) -> None:
         while self._clients:

@@ -11,7 +11,6 @@ system while it leads. That one's work is cancelled when it continues; what it m
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from contextlib import suppress
 
 from sophon.clock import Clock
@@ -19,6 +18,7 @@ from sophon.errors import StoreError
 from sophon.failure_log import log_failure
 from sophon.stores.leases.contract import Lease
 from sophon.stores.leases.sql import LeaseStore
+from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.leadership.contract import LeaderWork
 
 log = logging.getLogger("sophon")
@@ -107,8 +107,8 @@ class LeaderElection:
         finally:
             self._leading.discard(duty)
             # The work first: an unanswered renewal may take longer than the lease lasts.
-            await _cancel([doing])
-            await _cancel([watching, keeping])
+            await end_tasks(doing)
+            await end_tasks(watching, keeping)
             await self._release(duty)
         if not has_ended:
             log.warning("this process no longer leads %s: its lease was not confirmed in time", duty)
@@ -159,9 +159,3 @@ class _Term:
         """Wait until the time is over, however often it is confirmed meanwhile."""
         while not self.is_over:
             await self._clock.sleep(self._until - self._clock.monotonic())
-
-
-async def _cancel(tasks: "Sequence[asyncio.Future[None]]") -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -26,6 +26,7 @@ from sophon.schedules.occurrences import Recurrence, check_cron
 from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, build_scheduled_text
 from sophon.settings import Settings
 from sophon.stores.runs.contract import InboundKey, Run
+from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.run_authorship import OWN_TEXT
 from sophon_hosting.schedules.firing import find_governor
@@ -62,10 +63,8 @@ class Heartbeat:
 
     async def stop(self) -> None:
         """Start no run any more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await end_tasks(self._task)
+        self._task = None
 
     async def run_forever(self) -> None:
         """Fire at the beginning of each minute, until cancelled."""

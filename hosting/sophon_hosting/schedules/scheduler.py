@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from sophon.failure_log import log_failure
 from sophon.stores.schedules.contract import Schedule
+from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.host import Host
 from sophon_hosting.schedules.firing import CheckOwner, ScheduleFiring
 
@@ -42,10 +43,8 @@ class Scheduler:
 
     async def stop(self) -> None:
         """Fire nothing any more. A run that is being accepted is accepted."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await end_tasks(self._task)
+        self._task = None
 
     async def run_forever(self) -> None:
         """Fire what is due, and sleep until the next time, until cancelled; while the store is unavailable, wait."""
@@ -81,6 +80,4 @@ class Scheduler:
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for each in waiting:
-                each.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
+            await end_tasks(*waiting)

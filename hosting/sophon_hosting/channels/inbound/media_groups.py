@@ -12,6 +12,7 @@ from sophon.failure_log import log_failure
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon_channels.contract import Channel, InboundMessage
+from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.chat_state import ACCEPTED_AS, PROCESSED_KIND
 from sophon_hosting.channels.inbound.message_json import message_from_json, message_to_json
 from sophon_hosting.key_locks import KeyLocks
@@ -134,10 +135,7 @@ class MediaGroupAssembler:
 
     async def stop(self) -> None:
         """Stop to wait for pieces; stored pieces are passed on after the next start."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*self._tasks.values())
 
     def _schedule(self, album: str, piece_id: str) -> None:
         self._arrived.setdefault(album, set()).add(piece_id)

@@ -15,6 +15,7 @@ from sophon.failure_log import log_failure
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.outbox.sql import Outbox
 from sophon_channels.contract import EntrySender
+from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.outbound.entry_delivery import (
     RETRY_SECONDS,
     ChatFinder,
@@ -187,9 +188,7 @@ class OutboxWorker:
                 await asyncio.gather(*(asyncio.shield(task) for task in tasks), return_exceptions=True)
         except TimeoutError:
             log.info("%s: a send in flight is cancelled at shutdown, and may be repeated", self._channel.name)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*tasks)
 
     async def _process(self, entry: OutboundEntry) -> None:
         try:

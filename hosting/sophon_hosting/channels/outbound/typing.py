@@ -17,6 +17,7 @@ from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel, ChatLocation, DeletingChannel, OutboundMessage
 from sophon_channels.errors import PreviewInDoubt
+from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.recipients import RecipientAddresses
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.runs.checkpoint_store import load_checkpoint
@@ -149,10 +150,7 @@ class TypingAndPreview:
 
     async def stop(self) -> None:
         """Cancel all indicators and previews."""
-        tasks = [display.task for display in self._displays.values() if display.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*(display.task for display in self._displays.values()))
 
     def _start_display(self, run_id: str) -> None:
         if run_id not in self._displays:

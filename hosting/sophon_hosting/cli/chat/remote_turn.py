@@ -20,6 +20,7 @@ from sophon.events import (
 )
 from sophon.messages import Response
 from sophon.tools.tool import Risk
+from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.cli.chat.chat_contract import TurnChoices
 from sophon_hosting.cli.remote.host_client import HostError
@@ -117,9 +118,7 @@ class RemoteTurnClient:
                 if response is not None:
                     return response
         finally:
-            for each in prompts.values():
-                each.cancel()
-            await asyncio.gather(*prompts.values(), return_exceptions=True)
+            await end_tasks(*prompts.values())
 
     async def _decide(self, connection: HostConnection, event: ApprovalRequested) -> None:
         """Prompt for a decision until the host accepts it; the approval stays pending after invalid arguments.

@@ -11,6 +11,7 @@ from typing import Unpack
 from sophon.clock import Clock, SystemClock
 from sophon.errors import SettingsError
 from sophon.services import Services
+from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.queue.contract import (
     DeadLetter,
     Delivery,
@@ -71,9 +72,7 @@ class RedisStreamsQueue(SharedQueue):
 
     async def close(self) -> None:
         """Leave the queue, which stays as it is."""
-        if self._refreshing is not None:
-            self._refreshing.cancel()
-            await asyncio.gather(self._refreshing, return_exceptions=True)
+        await end_tasks(self._refreshing)
         await self._taker.close()
         with suppress(QueueUnavailable):
             await self._connection.run("leave", self._consumer)

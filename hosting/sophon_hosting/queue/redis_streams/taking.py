@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TypeVar, cast
 
 from sophon.clock import Clock
-from sophon_hosting.background_tasks import BackgroundTasks
+from sophon_hosting.background_tasks import BackgroundTasks, end_tasks
 from sophon_hosting.queue.contract import Delivery, EntryKind, NackResult, QueueEntry
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.known_counts import KnownCounts
@@ -66,9 +66,7 @@ class Taker:
         await self._reader.close()
         tasks = list(self._tasks)
         _, late = await asyncio.wait(tasks, timeout=1) if tasks else ((), ())
-        for task in late:
-            task.cancel()
-        await asyncio.gather(*late, return_exceptions=True)
+        await end_tasks(*late)
 
     async def take(self) -> Delivery:
         """Wait for the next entry, also while the server is away."""
