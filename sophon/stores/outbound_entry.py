@@ -54,22 +54,14 @@ class OutboundEntry:
     delivered: bool = False
 
 
+_GIVEN = ("id", "run_id", "channel", "account", "chat", "kind", "position", "not_before", "recipient")
+"""Fields of a new entry that its author sets, besides the payload."""
+
+
 def prepare_entries(entries: Sequence[OutboundEntry], at: datetime) -> list[OutboundEntry]:
     """Return the store's own copies, status pending, in order of position."""
     return [
-        OutboundEntry(
-            entry.id,
-            entry.run_id,
-            entry.channel,
-            entry.account,
-            entry.chat,
-            entry.kind,
-            dict(entry.payload),
-            entry.position,
-            entry.not_before,
-            created_at=at,
-            recipient=entry.recipient,
-        )
+        OutboundEntry(**{name: getattr(entry, name) for name in _GIVEN}, payload=dict(entry.payload), created_at=at)
         for entry in sorted(entries, key=lambda entry: entry.position)
     ]
 

@@ -58,7 +58,7 @@ class PersonForgetting:
         notes = await find_notes(store.channel_state, person, [each.id for each in await store.sessions.list(person)])
         counts["sessions"] = await self._delete_sessions(person)
         counts["memories"] = await self._memory.forget_all(memory_scope(person))
-        counts["audit_texts"] = await store.audit.blank_texts(principal=person)
+        counts["audit_texts"] = await store.audit.blank_texts(person)
         snapshots = await store.snapshots.list(person, limit=ALL)
         files = PersonFiles(self._folders, person)
         # Before their rows, so that a repeated call still knows the copies.

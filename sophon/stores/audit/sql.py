@@ -95,12 +95,12 @@ class AuditStore(TurnRepository):
         """
         return await self._database.read(partial(_verify, head=head))
 
-    async def blank_texts(self, *, session_id: str | None = None, principal: str | None = None) -> int:
-        """Blank the texts of the entries of a session, or of a person, or of both; return how many had any.
+    async def blank_texts(self, principal: str) -> int:
+        """Blank the texts of the entries of a person; return how many had any.
 
-        The chain stays valid. Raises ValueError if neither is given. Uses a transaction per batch.
+        The chain stays valid. Uses a transaction per batch.
         """
-        condition = and_(_condition(_filter_of_texts(session_id, principal)), audit.c.texts.is_not(None))
+        condition = (audit.c.principal == principal) & audit.c.texts.is_not(None)
         blanked = 0
         while more := await self._database.write(partial(_blank_batch, condition=condition)):
             blanked += more
@@ -220,13 +220,6 @@ def _has_level(condition: tuple[str, frozenset[str], bool]) -> ColumnElement[boo
     risk, actions, all_others = condition
     of_action = audit.c.capability.not_in(actions) if all_others else audit.c.capability.in_(actions)
     return and_(audit.c.risk == risk, of_action)
-
-
-def _filter_of_texts(session_id: str | None, principal: str | None) -> AuditFilter:
-    """Return which entries are blanked. Raises ValueError without a session and a person: that would be all."""
-    if session_id is None and principal is None:
-        raise ValueError("name the session or the person whose texts are to be blanked")
-    return AuditFilter(session_id=session_id, principal=principal)
 
 
 def verify_entries(

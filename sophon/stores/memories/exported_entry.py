@@ -67,20 +67,7 @@ def parse_entries(items: Sequence[object], scope: str) -> list[MemoryEntry]:
             problem = error.errors()[0]
             where = ".".join(map(str, problem["loc"])) or "entry"
             raise InputError(f"entry {number} cannot be imported, and nothing was: {where}: {problem['msg']}") from None
-        entries.append(
-            MemoryEntry(
-                found.id,
-                found.text,
-                found.category,
-                scope,
-                found.origin,
-                found.created_at,
-                found.sources,
-                found.reach,
-                found.agent,
-                found.session_id,
-                found.entities,
-                parse_relations(found.relations, found.text),
-            )
-        )
+        facts = {name: getattr(found, name) for name in ExportedEntry.model_fields if name != "trusted"}
+        facts |= {"scope": scope, "relations": parse_relations(found.relations, found.text)}
+        entries.append(MemoryEntry(**facts))
     return entries

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass, new_dict, slotted_dataclass
 from sophon.messages import Message
@@ -91,6 +91,13 @@ class SessionSummary:
     def shown_title(self) -> str:
         """The title; before there is one, the beginning of the first message."""
         return self.title or self.provisional_title
+
+
+SUMMARY_FIELDS: Final = (
+    *("title", "owner", "created_at", "updated_at", "model", "planning", "forked_from", "forked_at", "family"),
+    *("provisional_title", "pinned", "archived"),
+)
+"""Fields of a summary that every store keeps under the same names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from sophon.errors import InputError
 from sophon.messages import Message
 from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.sessions.contract import (
+    SUMMARY_FIELDS,
     Compaction,
     History,
     NewSession,
@@ -305,22 +306,8 @@ class InMemorySessionStore:
 
 
 def _summary(session_id: str, session: _Session) -> SessionSummary:
-    return SessionSummary(
-        session_id,
-        session.title,
-        session.owner,
-        session.message_count,
-        session.created_at,
-        session.updated_at,
-        session.model,
-        session.planning,
-        session.forked_from,
-        session.forked_at,
-        session.family,
-        session.provisional_title,
-        session.pinned,
-        session.archived,
-    )
+    facts = {name: getattr(session, name) for name in SUMMARY_FIELDS}
+    return SessionSummary(id=session_id, message_count=session.message_count, **facts)
 
 
 async def _do_nothing(*_: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, not_, or_, select, tuple_
 
-from sophon.stores.sessions.contract import SessionKind, SessionPage, SessionSummary
+from sophon.stores.sessions.contract import SUMMARY_FIELDS, SessionKind, SessionPage, SessionSummary
 from sophon.stores.sessions.paging import encode_cursor, matches_words, to_like_pattern
 from sophon.stores.sql.column_types import SafeText
 from sophon.stores.sql.schema import sessions
@@ -55,22 +55,7 @@ def select_page(
 
 def summary_from_row(row: Row[Any]) -> SessionSummary:
     """Return the listing entry of a session's row."""
-    return SessionSummary(
-        row.id,
-        row.title,
-        row.owner,
-        row.said,
-        row.created_at,
-        row.updated_at,
-        row.model,
-        row.planning,
-        row.forked_from,
-        row.forked_at,
-        row.family,
-        row.provisional_title,
-        row.pinned,
-        row.archived,
-    )
+    return SessionSummary(id=row.id, message_count=row.said, **{name: getattr(row, name) for name in SUMMARY_FIELDS})
 
 
 _POSITION_TYPES = (sessions.c.updated_at.type, sessions.c.number.type)

@@ -12,7 +12,7 @@ from sophon.messages import Usage
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches, recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.repository import Repository
+from sophon.stores.sql.repository import Repository, matching
 from sophon.stores.sql.schema import attempts, budget_alerts, reservations, spending
 from sophon.stores.usage.contract import (
     PayerLimits,
@@ -34,6 +34,7 @@ from sophon.stores.usage.sql_reservations import (
     try_reserve,
 )
 
+_ROW_COLUMNS = ("provider", "model", "purpose", "session_id", "run_id", "at", "calls")
 _INSERT_ATTEMPT = PreparedStatement(
     lambda _: insert(attempts), [column.name for column in attempts.c if column is not attempts.c.number]
 )
@@ -104,7 +105,8 @@ class SqlUsageStore(Repository):
 
     async def mark_alerted(self, provider: str, period: str, name: str) -> bool:
         """See `UsageStore.mark_alerted`."""
-        return await self._database.write(partial(_mark_alerted, provider=provider, period=period, name=name))
+        alert = {"provider": provider, "period": period, "name": name}
+        return await self._database.write(lambda connection: _INSERT_ALERT.execute(connection, alert)) > 0
 
     async def reserved(self) -> int:
         """See `UsageStore.reserved`."""
@@ -159,21 +161,8 @@ def _settle(connection: Connection, reservation: Reservation | None, row: UsageR
         add_spending(connection, reservation.provider, reservation.period, -tokens, -micros)
         add_payer_cost(connection, reservation, -micros)
         tokens = micros = 0
-    _INSERT_ATTEMPT.execute(
-        connection,
-        {
-            "day": period.day,
-            "month": period.month,
-            "provider": row.provider,
-            "model": row.model,
-            "purpose": row.purpose,
-            "session_id": row.session_id,
-            "run_id": row.run_id,
-            "at": row.at,
-            "calls": row.calls,
-            **usage.to_json(),
-        },
-    )
+    facts = {name: getattr(row, name) for name in _ROW_COLUMNS}
+    _INSERT_ATTEMPT.execute(connection, {**facts, "day": period.day, "month": period.month, **usage.to_json()})
     if reservation is not None:
         add_payer_cost(connection, reservation, usage.cost_micros - micros)
     return add_spending(connection, row.provider, period, usage.total_tokens - tokens, usage.cost_micros - micros)
@@ -211,15 +200,11 @@ def _payer_reserved(connection: Connection, payer: str, period: Period, *, is_ta
     )
 
 
-def _mark_alerted(connection: Connection, provider: str, period: str, name: str) -> bool:
-    return _INSERT_ALERT.execute(connection, {"provider": provider, "period": period, "name": name}) > 0
-
-
 def _totals(connection: Connection, since: str, session_id: str | None) -> list[UsageTotal]:
     key = (attempts.c.day, attempts.c.provider, attempts.c.model)
     sums = [_sum_of(attempts.c[name]) for name in Usage().to_json()]
-    query = select(*key, func.sum(attempts.c.calls).label("calls"), *sums).where(attempts.c.day >= since).group_by(*key)
-    wanted = query if session_id is None else query.where(attempts.c.session_id == session_id)
+    query = select(*key, func.sum(attempts.c.calls).label("calls"), *sums).group_by(*key)
+    wanted = query.where(attempts.c.day >= since, *matching({attempts.c.session_id: session_id}))
     found = [
         UsageTotal(row.day, row.provider, row.model, int(row.calls), Usage(*(int(sum_) for sum_ in row[4:])))
         for row in connection.execute(wanted)

@@ -80,23 +80,9 @@ def try_reserve(
             _charge(connection, _account_of(charged), wanted.period, -wanted.micros)
         return payer
     owner = current_process()
-    _INSERT.execute(
-        connection,
-        {
-            "id": wanted.id,
-            "provider": wanted.provider,
-            "day": wanted.period.day,
-            "month": wanted.period.month,
-            "tokens": wanted.tokens,
-            "micros": wanted.micros,
-            "at": clock.now(),
-            "host": owner.host,
-            "pid": owner.pid,
-            "process": owner.process,
-            "payer": wanted.payer,
-            "task_type": wanted.task_type,
-        },
-    )
+    row = {name: getattr(wanted, name) for name in ("id", "provider", "tokens", "micros", "payer", "task_type")}
+    row |= {"day": wanted.period.day, "month": wanted.period.month, "at": clock.now()}
+    _INSERT.execute(connection, {**row, "host": owner.host, "pid": owner.pid, "process": owner.process})
     return None
 
 
