@@ -21,6 +21,7 @@ from sophon.errors import StoreError
 from sophon.stores.sql import sqlite_integrity
 from sophon.stores.sql.database import COMPANIONS, Database, truncate_log
 from sophon.stores.sql.errors import to_store_error
+from sophon.stores.sql.expiry import write_in_batches
 from sophon.stores.sql.schema import probes
 from sophon.stores.sql.schema_migration import (
     VERSION_TABLE,
@@ -135,9 +136,7 @@ class StoreMaintenance:
         """
         if self._database.file is None:
             return 0
-        reclaimed = 0
-        while slice_bytes := await self._database.write(_vacuum_slice):
-            reclaimed += slice_bytes
+        reclaimed = await write_in_batches(self._database, _vacuum_slice)
         await self._database.run_outside_transaction(truncate_log)
         return reclaimed
 

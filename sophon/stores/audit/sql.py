@@ -19,7 +19,7 @@ from sophon.stores.audit.contract import (
     AuditVerification,
 )
 from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
+from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, write_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import audit, audit_chain
 from sophon.stores.sql.turn_repository import TurnRepository
@@ -101,20 +101,14 @@ class AuditStore(TurnRepository):
         The chain stays valid. Uses a transaction per batch.
         """
         condition = (audit.c.principal == principal) & audit.c.texts.is_not(None)
-        blanked = 0
-        while more := await self._database.write(partial(_blank_batch, condition=condition)):
-            blanked += more
-        return blanked
+        return await write_in_batches(self._database, partial(_blank_batch, condition=condition))
 
     async def expire(self, before: datetime) -> int:
         """Delete the oldest entries up to the first one that is not older; return how many.
 
         The hash of the last deleted one stays: the chain is verified from there. Uses a transaction per batch.
         """
-        deleted = 0
-        while more := await self._database.write(partial(_expire, before=before)):
-            deleted += more
-        return deleted
+        return await write_in_batches(self._database, partial(_expire, before=before))
 
 
 def append_audit_events(connection: Connection, events: Sequence[AuditEvent]) -> None:

@@ -11,7 +11,7 @@ from sophon.security.audit_chain import GENESIS, chain_entry
 from sophon.stores.audit.contract import AuditChainState, AuditVerification
 from sophon.stores.audit.sql import verify_entries
 from sophon.stores.snapshots.contract import SNAPSHOT_COLUMNS, SnapshotEvent, SnapshotFile, StoredSnapshot
-from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
+from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, write_in_batches
 from sophon.stores.sql.repository import in_parts
 from sophon.stores.sql.schema import snapshot_chains, snapshots
 from sophon.stores.sql.turn_repository import TurnRepository
@@ -76,11 +76,9 @@ class SnapshotStore(TurnRepository):
 
         Return how many. The chains stay valid. Uses a transaction per owner and batch.
         """
-        deleted = 0
-        for owner in await self.list_owners():
-            while more := await self._database.write(partial(_expire, owner=owner, before=before, keep=keep)):
-                deleted += more
-        return deleted
+        owners = await self.list_owners()
+        expire = partial(_expire, before=before, keep=keep)
+        return sum([await write_in_batches(self._database, partial(expire, owner=owner)) for owner in owners])
 
 
 def add_snapshots(connection: Connection, events: Sequence[SnapshotEvent]) -> None:

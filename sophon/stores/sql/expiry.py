@@ -1,5 +1,6 @@
 """Deletion of old rows in small batches, so that other writes run in between."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -32,10 +33,15 @@ async def recheck_and_delete_in_batches(database: Database, selected: Select[*tu
     """
     keys = list(selected.selected_columns)
     statement = delete(keys[0].table).where(tuple_(*keys).in_(selected.limit(EXPIRE_BATCH_SIZE)))
-    deleted = 0
-    while more := await database.write(lambda connection: connection.execute(statement).rowcount):
-        deleted += more
-    return deleted
+    return await write_in_batches(database, lambda connection: connection.execute(statement).rowcount)
+
+
+async def write_in_batches(database: Database, write_batch: Callable[[Connection], int]) -> int:
+    """Run `write_batch` in one transaction after the other until it returns 0; return the sum of what it returns."""
+    total = 0
+    while more := await database.write(write_batch):
+        total += more
+    return total
 
 
 def _delete(connection: Connection, column: Column[Any], keys: list[Any]) -> int:
