@@ -38,11 +38,6 @@ class HeuristicRule:
     pattern: str
     action_types: frozenset[str] | None = None
 
-    @property
-    def category(self) -> str:
-        """The first part of the id."""
-        return self.id.partition(".")[0]
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:

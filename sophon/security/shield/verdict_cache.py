@@ -30,7 +30,3 @@ class VerdictCache:
         self._entries[key] = (now, evaluation)
         if len(self._entries) > MAX_ENTRIES:
             self._entries.popitem(last=False)
-
-    def statistics(self) -> dict[str, int]:
-        """Return the number of entries."""
-        return {"entries": len(self._entries)}

@@ -3,7 +3,6 @@
 It exists beside the litellm adapter because a call and a chunk take a fraction of the CPU time.
 """
 
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sophon.errors import ProviderUnavailable
@@ -15,16 +14,12 @@ from sophon.models.providers.http.event_stream import EventStream
 from sophon.models.providers.http.sse import SseDecoder
 from sophon.models.providers.http.transport import HttpTransport
 from sophon.models.providers.idle_timeout import IdleTimeout
+from sophon.models.providers.openai.reply_stream import check_media_type, read_reply_stream
 from sophon.models.providers.openai.request import RequestWriter, prepare_message, should_stream
 from sophon.models.providers.openai.response import ResponseAccumulator, StreamEmitter, parse_json_object
 from sophon.models.providers.provider_http_error import http_error_from_response
 
-if TYPE_CHECKING:
-    from sophon.models.providers.http.response import HttpResponse
-
 OPENAI_URL = "https://api.openai.com/v1"
-
-_DONE = b"[DONE]"
 
 
 class OpenAIModel:
@@ -72,12 +67,16 @@ class OpenAIModel:
         ):
             if response.status >= 300:
                 raise http_error_from_response(response.status, response.headers, await response.read())
-            if response.media_type == "text/html":
-                raise ProviderUnavailable(f"{self._endpoint.shown_url} answered with a web page; check BaseUrl")
+            check_media_type(response, self._endpoint)
             # Some servers ignore `stream`.
             if should_stream(request) and response.media_type != "application/json":
                 events = EventStream(response, SseDecoder(max_body_bytes(most)), idle_timeout)
-                return await _read_stream(request, response, events, accumulator)
+                try:
+                    await read_reply_stream(request, response, events, accumulator)
+                except ProviderUnavailable:
+                    if not response.is_broken or accumulator.finish_reason is None:
+                        raise
+                return accumulator.to_response(request.tools, is_streamed=True)
             text = accumulator.add_chunk(parse_json_object(await response.read()))
         emitter = StreamEmitter(request, accumulator)
         emitter.add(text)
@@ -92,32 +91,3 @@ class OpenAIModel:
 def _is_openai(url: str) -> bool:
     """Return whether the server is OpenAI's own, in any region."""
     return f".{urlsplit(url).hostname or ''}".endswith(".api.openai.com")
-
-
-async def _read_stream(
-    request: ModelRequest, response: "HttpResponse", events: EventStream, accumulator: ResponseAccumulator
-) -> ModelResponse:
-    accumulator.output.has_begun = True
-    emitter = StreamEmitter(request, accumulator)
-    try:
-        while batch := await events.next_events():
-            try:
-                is_done = _add_events(batch, accumulator, emitter)
-            finally:
-                emitter.flush()  # also what came before an error
-            if is_done:
-                await response.drain()
-                break
-    except ProviderUnavailable:
-        if not response.is_broken or accumulator.finish_reason is None:
-            raise
-    return accumulator.to_response(request.tools, is_streamed=True)
-
-
-def _add_events(events: list[bytes], accumulator: ResponseAccumulator, emitter: StreamEmitter) -> bool:
-    """Add the events of one read; return whether the last one of the stream was among them."""
-    for event in events:
-        if event == _DONE:
-            return True
-        emitter.add(accumulator.add_chunk(parse_json_object(event)))
-    return False

@@ -34,6 +34,9 @@ UNEXPECTED_FORM_MESSAGE = "the provider's response is not in the expected form"
 MAX_SHOWN = 200
 """Characters of an unreadable response that its error shows."""
 
+_DONE = b"[DONE]"
+"""The event that ends a stream."""
+
 
 class ResponseAccumulator:
     """Accumulator for a response: `add_chunk` takes the whole response or each chunk, `to_response` returns the
@@ -50,6 +53,7 @@ class ResponseAccumulator:
         "_pieces",
         "_tags",
         "finish_reason",
+        "is_ended",
         "output",
         "reasoning",
     )
@@ -61,10 +65,19 @@ class ResponseAccumulator:
         self._tags = ThinkTagScanner() if has_think_tags else None
         self.finish_reason: str | None = None
         """The provider's finish reason, or None until it has arrived."""
+        self.is_ended = False
+        """Whether the event that ends the stream has arrived."""
         self._pieces: list[str] = []
         self._calls = ToolCallAssembler()
         self._pending_surrogate = ""
         self._has_message = False
+
+    def add_event(self, data: bytes) -> str:
+        """Add an event of a stream; return the text in it, which is often empty."""
+        if data == _DONE:
+            self.is_ended = True
+            return ""
+        return self.add_chunk(parse_json_object(data))
 
     def add_chunk(self, chunk: Mapping[str, Any]) -> str:
         """Add a whole response or a chunk; return the text in it, which is often empty.
