@@ -1,6 +1,7 @@
 """Notices of a budget: alerts, each sent once in its day or month, and the exclusion of a provider."""
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,22 @@ async def test_an_exclusion_is_an_event_and_a_line_in_the_log_once_in_a_turn(cap
     assert [each.provider for each in events.of(ProviderExcluded)] == ["p"]
     assert [each.refused for each in events.of(BudgetAlert)] == [True]
     assert caplog.text.count("provider p is excluded: the budget DailyTokens") == 1
+
+
+async def test_providers_persons_and_task_types_are_each_alerted() -> None:
+    events = EventRecorder()
+    ctx = Services(events=events).turn("go")
+    whose: list[dict[str, Any]] = [
+        {},
+        {"principal": "ada"},
+        {"principal": "bob"},
+        {"task_type": "Chat"},
+        {"task_type": "Report"},
+    ]
+    alerts = [BudgetAlert(provider="p", name="DailyTokens", limit=1, used=1, share=1.0, **each) for each in whose]
+    for _ in range(2):
+        await send_alerts(ctx, alerts, TODAY)
+    assert events.of(BudgetAlert) == alerts
 
 
 async def test_a_limit_that_was_raised_alerts_again() -> None:
