@@ -9,9 +9,9 @@ prints those of AgentDojo.
 import sys
 from pathlib import Path
 
-from sophon.security.shield.text_classifier import FILE, dump_text_classifier
+from sophon.security.shield.text_classifier import FILE
 from tests.action_classifier.measurement import measure, print_tables
-from tests.action_classifier.training import train
+from tests.action_classifier.training import dump_text_classifier, train
 
 
 def main() -> None:

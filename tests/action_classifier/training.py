@@ -4,6 +4,7 @@ Nothing is drawn by chance but the order of the passages, by a fixed seed. Weigh
 the last bits of a sum, in which machines may differ, do not show in the file.
 """
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -62,8 +63,24 @@ def fit(examples: Sequence[Example]) -> TextClassifier:
             for each in features:
                 squares[each] = squares.get(each, FIRST_SQUARES) + slope * slope
                 weights[each] = weights.get(each, 0.0) - RATE * slope / math.sqrt(squares[each])
-    named = {empty.name_feature(each): round(value, 2) for each, value in sorted(weights.items())}
+    named = {_name_feature(empty, each): round(value, 2) for each, value in sorted(weights.items())}
     return replace(empty, weights={name: each for name, each in named.items() if each}, bias=round(bias, 2))
+
+
+def dump_text_classifier(classifier: TextClassifier) -> str:
+    """Return the text of a classifier's file."""
+    fields = {name: getattr(classifier, name) for name in ("bias", "slope", "offset", "lexicon", "weights")}
+    return json.dumps(fields, ensure_ascii=False, indent=0, sort_keys=False) + "\n"
+
+
+def _name_feature(model: TextClassifier, feature: int) -> str:
+    """Return the name of a feature, as in `weights`."""
+    names = list(model.lexicon)
+    if feature < len(names):
+        return names[feature]
+    nearness, pair = divmod(feature - len(names), len(names) ** 2)
+    first, second = divmod(pair, len(names))
+    return f"{names[first]}{'>' * (nearness + 1)}{names[second]}"
 
 
 def _find_rows(model: TextClassifier, examples: Sequence[Example]) -> list[Row]:

@@ -83,15 +83,6 @@ class TextClassifier:
         placed, _, _ = self._read_sentence(passage)
         return self._find_features(placed)
 
-    def name_feature(self, feature: int) -> str:
-        """Return the name of a feature, as in `weights`."""
-        names = list(self.lexicon)
-        if feature < len(names):
-            return names[feature]
-        nearness, pair = divmod(feature - len(names), len(names) ** 2)
-        first, second = divmod(pair, len(names))
-        return f"{names[first]}{'>' * (nearness + 1)}{names[second]}"
-
     def _find_features_of_passages(self, sentences: Sequence[Sentence]) -> Iterator[set[int]]:
         """Yield the features of each sentence, and of two and three of them in a row that are short enough together."""
         within = [self._find_features(placed) for placed, _, _ in sentences]
@@ -218,9 +209,3 @@ def _read_classifier(found: Any) -> TextClassifier:
     if not all(map(math.isfinite, (*weights.values(), read.bias, read.slope, read.offset))):
         raise ValueError("a number is not finite")
     return read
-
-
-def dump_text_classifier(classifier: TextClassifier) -> str:
-    """Return the text of a classifier's file."""
-    fields = {name: getattr(classifier, name) for name in ("bias", "slope", "offset", "lexicon", "weights")}
-    return json.dumps(fields, ensure_ascii=False, indent=0, sort_keys=False) + "\n"

@@ -11,14 +11,13 @@ from sophon.security.shield.text_classifier import (
     FILE,
     MAX_CHARACTERS,
     TextClassifier,
-    dump_text_classifier,
     load_text_classifier,
     split_sentences,
 )
 from sophon.security.shield.unusable_classifier import UnusableClassifier
 from tests.action_classifier.corpus import TEST, make_examples
 from tests.action_classifier.measurement import list_reliability, measure, precision_and_recall
-from tests.action_classifier.training import fit
+from tests.action_classifier.training import dump_text_classifier, fit
 
 CLASSIFIER = load_text_classifier()
 SMALL = TextClassifier({"forget": ("ignor", "forget"), "rules": ("rules",)}, {"forget>>rules": 6.0}, -3.0, 1.0, 0.0)
