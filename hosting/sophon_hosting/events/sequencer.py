@@ -90,9 +90,8 @@ class SessionSequencer:
     @property
     def is_idle(self) -> bool:
         """Whether the sequencer has no state and can be discarded."""
-        return not (
-            not self.transactions.is_idle
-            or self.listeners
+        return self.transactions.is_idle and not (
+            self.listeners
             or self.lock_user_count
             or len(self.deduplicator)
             or len(self.stream_snapshots)
