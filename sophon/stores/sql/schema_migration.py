@@ -71,8 +71,8 @@ def is_schema_current(connection: Connection, store: str) -> bool:
     if version is not None and version not in REVISIONS:
         raise StoreError(
             store,
-            f"its schema {version!r} is newer than this Sophon, which knows {newest_version()!r}; update Sophon, or "
-            "give it a new store if this one was made before the first release",
+            f"its schema {version!r} is unknown to this Sophon, whose own is {newest_version()!r}: it was made by a "
+            "newer one, or before the first release; update Sophon, or give it a new store",
         )
     return version == newest_version()
 

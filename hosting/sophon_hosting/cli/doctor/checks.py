@@ -145,7 +145,7 @@ async def check_store(services: Services) -> DoctorFinding:
         is_stored = PROBE_ID in await journal.load_entries(PROBE_ID)
         await journal.delete(PROBE_ID)
     except SophonError as error:
-        return DoctorFinding("store", str(error), "failed", "correct Store.Url, or repair the store at that address")
+        return DoctorFinding("store", str(error), "failed", "correct Store.Url, or give the host another store")
     except Exception as error:  # noqa: BLE001 - a check never raises
         return DoctorFinding("store", f"{url}: {describe_error(error)}", "failed", "repair the store at that address")
     if not is_stored:

@@ -34,7 +34,7 @@ export function Welcome(): JSX.Element {
           {currentUser.value?.operator ? (
             rich("{state} The offline model answers by rules, without a key or a network, and uses real tools: enough to see how everything works. {setup} takes a key.", { state: <strong>{t("This host has no model yet.")}</strong>, setup: <a href={routeUrl({ page: "setup" })}>{t("Set up a model")}</a> })
           ) : (
-            rich("{state} The offline model answers by rules, without a key or a network, and uses real tools: enough to see how everything works. For a real model, set {first} or {second}, or start Ollama, and restart the host.", { state: <strong>{t("This host has no model yet.")}</strong>, first: <code>OPENAI_API_KEY</code>, second: <code>ANTHROPIC_API_KEY</code> })
+            rich("{state} The offline model answers by rules, without a key or a network, and uses real tools: enough to see how everything works. An operator can set up a model.", { state: <strong>{t("This host has no model yet.")}</strong> })
           )}
         </p>
       ) : (

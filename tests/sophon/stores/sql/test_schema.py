@@ -72,7 +72,7 @@ async def test_a_new_and_a_current_schema_are_opened_without_alembic(tmp_path: P
 
 async def test_a_newer_schema_is_refused(tmp_path: Path):
     run(await made(tmp_path), f"UPDATE {schema_migration.VERSION_TABLE} SET version_num = '9999'")
-    with pytest.raises(StoreError, match="'9999' is newer than this Sophon"):
+    with pytest.raises(StoreError, match="'9999' is unknown to this Sophon"):
         await made(tmp_path)
 
 
