@@ -333,8 +333,9 @@ class EventBus:
         for sequencer in list(self._sequencers.values()):
             await sequencer.transactions.aclose()
 
-    def __len__(self) -> int:
-        """Return the number of sessions with a sequencer."""
+    @property
+    def session_count(self) -> int:
+        """The number of sessions with a sequencer."""
         return len(self._sequencers)
 
     async def _check_owner(self, session_id: str, owner: str | None, *, may_be_new: bool = False) -> None:

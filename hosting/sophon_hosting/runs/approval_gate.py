@@ -54,8 +54,7 @@ class StoreApprovalGate:
         self._load_events = load_events
         self._held = HeldQuestions() if held is None else held
         self._store, self._clock, self._active_runs = store, clock, active_runs
-        # Not `or`: an event bus without sessions has length 0.
-        self._policy, self._events = policy, events if events is not None else NullEventSink()
+        self._policy, self._events = policy, events or NullEventSink()
         self.new_request_event = asyncio.Event()
         """Set for every request without a decision; the expiry loop clears it."""
         self._new_requests: list[ApprovalRequest] = []

@@ -22,7 +22,7 @@ def remains(house) -> dict[str, int]:
         "environs": len(server.environ),
         "rooms": len(server.manager.rooms),
         "pending": len(server.manager.pending_connect) + len(server.manager.pending_disconnect),
-        "lanes": len(house.host.event_bus),
+        "lanes": house.host.event_bus.session_count,
         "watchers": len(house.host.event_bus._global_listeners),
     }
 

@@ -148,10 +148,10 @@ async def test_who_listens_to_all_sessions_hears_of_one_that_nobody_has_joined(d
     b.bus.subscribe_all(operator, elsewhere=True)
     await a.emit(progress(2), progress(3))
     await operator.until_seq(3)
-    await until(lambda: len(b.bus) == 0)
+    await until(lambda: b.bus.session_count == 0)
     await a.emit(progress(4))
     assert await operator.until_seq(4) == [2, 3, 4]
-    await until(lambda: len(b.bus) == 0)
+    await until(lambda: b.bus.session_count == 0)
 
 
 async def test_a_hint_that_is_wrong_changes_nothing(deployment: Deployment) -> None:
