@@ -19,8 +19,8 @@ Apply: TypeAlias = Callable[[Any], object]
 class WriteKind(IntEnum):
     """What a write stores; the number is its place in the unit.
 
-    A unit applies its writes in this order, not in that in which they were produced: two hosts whose transactions lock
-    the same rows of several tables in different orders would wait for each other.
+    A unit applies its writes in this order, not in that in which they were produced: whichever of concurrent calls came
+    first, the transaction is the same.
     """
 
     CHECKPOINT = 0

@@ -18,7 +18,6 @@ from sophon.stores.audit.contract import (
     AuditFilter,
     AuditVerification,
 )
-from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, write_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import audit, audit_chain
@@ -35,16 +34,9 @@ _STATE = select(
     audit_chain.c.last_number, audit_chain.c.last_hash, audit_chain.c.anchor_number, audit_chain.c.anchor_hash
 )
 
-_SELECT_AND_LOCK = PreparedStatement(
-    lambda dialect: (
-        _STATE.where(audit_chain.c.number == bindparam("chain"))
-        # SQLite has one writer; PostgreSQL must let nobody else append between reading the last hash and the commit.
-        if dialect == "sqlite"
-        else _STATE.where(audit_chain.c.number == bindparam("chain")).with_for_update()
-    )
-)
+_SELECT_STATE = PreparedStatement(lambda _: _STATE.where(audit_chain.c.number == bindparam("chain")))
 
-_CREATE = PreparedStatement(lambda dialect: build_insert(dialect, audit_chain).on_conflict_do_nothing())
+_CREATE = PreparedStatement(lambda _: insert(audit_chain))
 
 _EMPTY_ROW = {"last_number": 0, "last_hash": GENESIS, "anchor_number": 0, "anchor_hash": GENESIS}
 
@@ -157,12 +149,10 @@ def _entry(columns: RowMapping) -> AuditEntry:
 
 
 def _read_state(connection: Connection) -> AuditChainState:
-    found = _SELECT_AND_LOCK.fetch_record(connection, {"chain": CHAIN_NUMBER})
+    found = _SELECT_STATE.fetch_record(connection, {"chain": CHAIN_NUMBER})
     if found is None:
-        # Waits for another process that inserts it at the same time.
         _CREATE.execute(connection, {"number": CHAIN_NUMBER, **_EMPTY_ROW})
-        found = _SELECT_AND_LOCK.fetch_record(connection, {"chain": CHAIN_NUMBER})
-    assert found is not None
+        return _EMPTY
     return AuditChainState(*found)
 
 
@@ -184,7 +174,6 @@ def _blank_batch(connection: Connection, condition: ColumnElement[bool]) -> int:
 
 def _expire(connection: Connection, before: datetime) -> int:
     """Delete one batch of the oldest entries, up to the first one that is not older than `before`."""
-    _read_state(connection)
     oldest = connection.execute(
         select(audit.c.number, audit.c.at, audit.c.hash).order_by(audit.c.number).limit(EXPIRE_BATCH_SIZE)
     ).all()

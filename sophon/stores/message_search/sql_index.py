@@ -142,7 +142,7 @@ def index_missing(connection: Connection, limit: int) -> int:
     """Index messages that were stored before there was an index; return how many were looked at, 0 at the end."""
     if connection.dialect.name == "sqlite" and not sqlite_table.exists(connection) and not _create(connection):
         return 0
-    query = select(message_index.c.value).where(message_index.c.name == INDEXED_UP_TO).with_for_update()
+    query = select(message_index.c.value).where(message_index.c.name == INDEXED_UP_TO)
     after = connection.execute(query).scalar_one_or_none()
     if after is None:
         return 0

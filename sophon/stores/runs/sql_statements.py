@@ -81,7 +81,7 @@ INSERT_INBOUND_KEY = PreparedStatement(lambda _: insert(inbound))
 UPDATE_BEGIN = PreparedStatement(
     lambda _: (
         update(runs)
-        .where(BY_ID, runs.c.text == bindparam("seen_text"))
+        .where(BY_ID)
         .values({name: bindparam(f"new_{name}") for name in ("status", "starts", "started_at", "waiting_for")})
         .values(signalled=false())
     )

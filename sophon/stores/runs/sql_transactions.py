@@ -14,7 +14,7 @@ from sophon.stores.attachments.sql import use_attachments
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.sql import add_events, select_last_seq
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.run_fence import StaleRun, check_start
+from sophon.stores.run_fence import check_start
 from sophon.stores.runs import sql_statements as statements
 from sophon.stores.runs.contract import (
     AcceptResult,
@@ -126,19 +126,16 @@ def begin(
     result = begin_run(run, at, waits_for=earlier or "", seen_starts=seen_starts, seen_text=seen_text)
     if result.verdict == "begun":
         run = result.run
-        begun = statements.UPDATE_BEGIN.execute(
+        statements.UPDATE_BEGIN.execute(
             connection,
             {
                 "which": run_id,
-                "seen_text": run.text,
                 "new_status": run.status,
                 "new_starts": run.starts,
                 "new_started_at": run.started_at,
                 "new_waiting_for": run.waiting_for,
             },
         )
-        if not begun:  # PostgreSQL: the text was replaced since it was read
-            raise StaleRun(run_id, run.starts)
     if result.verdict in ("over", "waits"):
         return result
     session_id, writer = result.run.session_id, None
@@ -248,7 +245,7 @@ def finish(
     record_usage(connection, more.usage)
     if finished_at is not None:
         return FinishResult(is_first=False, seq=select_last_seq(connection, session_id))
-    if withdrawal is not None:  # first, as where somebody decides: two writes that lock the same rows would block else
+    if withdrawal is not None:
         withdrawal.note(decide_open_requests(connection, session_id, run_id, withdrawal.decision, more.at))
     writer = TextWriter(connection, session_id)
     # Before the outcome, whose text consists of their texts.

@@ -22,12 +22,9 @@ def decide_open_requests(
     """Decide the requests of a run that nobody has decided, and return them, oldest first."""
     is_open = (approvals.c.session_id == session_id) & approvals.c.decision.is_(None)
     query = select(approvals.c.request).where(is_open).order_by(approvals.c.asked_at, approvals.c.number)
-    requests = [ApprovalRequest.from_json(row.request) for row in connection.execute(query)]
-    values = {"decision": decision.to_json(), "decided_at": at}
-    return [
-        request
-        for request in requests
-        if turn_id_from_request(request) == run_id
-        # Somebody may have decided it since it was read.
-        and connection.execute(update(approvals).where(is_open, approvals.c.id == request.id).values(values)).rowcount
-    ]
+    found = [ApprovalRequest.from_json(row.request) for row in connection.execute(query)]
+    requests = [request for request in found if turn_id_from_request(request) == run_id]
+    for request in requests:
+        values = {"decision": decision.to_json(), "decided_at": at}
+        connection.execute(update(approvals).where(approvals.c.id == request.id).values(values))
+    return requests

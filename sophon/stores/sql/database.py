@@ -78,7 +78,7 @@ class Database:
         raise NotImplementedError
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        """Run `work` in one transaction. It completes before this returns, even if the caller is cancelled.
+        """Run `work` in one transaction, which completes even if the caller is cancelled and waits no longer for it.
 
         Raises StoreUnavailable.
         """
@@ -175,7 +175,7 @@ class ThreadedDatabase(Database):
             raise self._to_runtime_error(error) from error
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        """Run `work` in one transaction. It completes before this returns, even if the caller is cancelled.
+        """Run `work` in one transaction, which completes even if the caller is cancelled and waits no longer for it.
 
         Raises StoreUnavailable.
         """

@@ -33,7 +33,7 @@ audit = Table(
     Index("audit_by_principal", "principal", "number"),
 )
 
-# One row: the newest entry of the chain, and the newest one that was deleted. PostgreSQL locks it to append.
+# One row: the newest entry of the chain, and the newest one that was deleted.
 audit_chain = Table(
     "audit_chain",
     metadata,
@@ -120,7 +120,7 @@ snapshots = Table(
     Column("hash", Text, nullable=False),
 )
 
-# The newest entry of each owner's chain, and the newest one that was deleted. PostgreSQL locks it to add.
+# The newest entry of each owner's chain, and the newest one that was deleted.
 snapshot_chains = Table(
     "snapshot_chains",
     metadata,
