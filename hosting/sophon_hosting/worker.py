@@ -111,7 +111,9 @@ class Worker:
             try:
                 with self._health.watch():
                     delivery = await self._queue.take()
-            except QueueUnavailable:  # from a queue that does not wait for its server
+            except Exception as error:  # noqa: BLE001 - logged, and tried again: a consumer that ends is missing for good
+                if not isinstance(error, QueueUnavailable):  # as of a queue that does not wait for its server
+                    log_failure(log, error, "the queue delivers nothing")
                 await self._services.clock.sleep(backoff_seconds)
                 backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
                 continue

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -83,8 +82,12 @@ class DeliverySettlement:
 
         Each queue forgets it here even if its server cannot be reached; one that has ended already stays as it is.
         """
-        with suppress(QueueUnavailable):
+        try:
             await self._queue.nack(delivery, is_counted=False, delay_seconds=delay_seconds)
+        except QueueUnavailable:
+            pass
+        except Exception as error:  # noqa: BLE001 - logged; its lease ends, and it is delivered again
+            log_failure(log, error, "the queue entry of run %s could not be given back", delivery.entry.task_id)
 
     def _release(self, active_run: ActiveRun, delivery: Delivery) -> None:
         self._leases.release(active_run)

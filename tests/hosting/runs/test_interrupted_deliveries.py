@@ -2,6 +2,7 @@
 
 import asyncio
 
+from sophon_hosting.queue.contract import Delivery
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 
@@ -40,6 +41,29 @@ async def test_a_delivery_that_could_not_be_settled_ends_and_its_session_goes_on
     second = await world.send(host, "again")
     await world.clock.advance(2)
     assert (await world.ended(second)).status == "completed"
+
+
+class BrokenTake(MemoryQueue):
+    """A queue that fails twice, with an error that is not its own, before it delivers anything."""
+
+    failures = 0
+
+    async def take(self) -> Delivery:
+        if self.failures < 2:
+            self.failures += 1
+            raise RuntimeError("the take failed")
+        return await super().take()
+
+
+async def test_a_take_that_fails_is_logged_and_tried_again(world, caplog) -> None:
+    queue = BrokenTake(10, clock=world.clock)
+    host = world.host({"AgentExecution": {"MaxConcurrentTasks": 1}}, queue=queue)
+    await host.start()
+    receipt = await world.send(host, "hello")
+    await world.clock.advance(1)
+    await world.clock.advance(1)
+    assert (await world.ended(receipt)).status == "completed"
+    assert caplog.messages.count("the queue delivers nothing") == 2
 
 
 async def test_a_run_that_was_taken_meanwhile_is_left_to_who_took_it(world, host) -> None:

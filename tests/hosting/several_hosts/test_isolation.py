@@ -1,6 +1,8 @@
 """Tasks whose workers died: they run one after the other, so that what kills them takes nothing along."""
 
 import sophon_hosting.runs.isolation
+from sophon_hosting.queue.contract import Delivery, NackResult
+from tests.shared_memory_queue import SharedMemoryQueue
 
 
 async def lose_twice(group, texts: list[str]) -> list:
@@ -54,3 +56,26 @@ async def test_without_isolation_they_run_together(group, monkeypatch) -> None:
         return survivor.running_turns == 3
 
     await group.later(has_begun_again)
+
+
+class TakesNothingBack(SharedMemoryQueue):
+    """A queue to which nothing can be given back, for a reason that is not its own."""
+
+    failures = 0
+
+    async def nack(self, delivery: Delivery, *, is_counted: bool = True, delay_seconds: float = 0.0) -> NackResult:
+        self.failures += 1
+        raise RuntimeError("the nack failed")
+
+
+async def test_a_suspect_that_cannot_be_given_back_costs_no_place(group) -> None:
+    await lose_twice(group, ["wait a", "wait b"])
+    queue = TakesNothingBack(group.broker)
+    survivor = await group.join({"AgentExecution": {"MaxConcurrentTasks": 2}}, queue=queue)
+
+    async def has_failed() -> bool:
+        return queue.failures == 1
+
+    await group.later(has_failed)
+    receipt = await group.send(survivor, "hello", "other")
+    assert (await group.ended(receipt)).status == "completed"

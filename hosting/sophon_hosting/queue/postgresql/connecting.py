@@ -8,6 +8,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.errors import (
     DeadlockDetected,
     LockNotAvailable,
+    ReadOnlySqlTransaction,
     UndefinedFunction,
     UndefinedTable,
 )
@@ -35,8 +36,18 @@ _SESSION = (
     ("idle_in_transaction_session_timeout", f"{SERVER_SECONDS}s"),
 )
 
-_LOST = (OperationalError, InterfaceError, UndefinedTable, UndefinedFunction, OSError, TimeoutError)
-"""What a lost connection raises; and what happens after the tables were dropped: connecting makes them anew."""
+_LOST = (
+    OperationalError,
+    InterfaceError,
+    ReadOnlySqlTransaction,
+    UndefinedTable,
+    UndefinedFunction,
+    OSError,
+    TimeoutError,
+)
+"""What a lost connection raises, and one to a standby; and what happens after the tables were dropped: connecting makes
+them anew.
+"""
 
 
 def to_conninfo(url: str) -> str:

@@ -150,7 +150,8 @@ class Operations:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await _run_one(connection, operation)
         except (Error, OSError, TimeoutError) as error:
-            await self._drop(connection)
+            if not is_transient(error):
+                await self._drop(connection)
             if operation.future.done():
                 return
             if operation.repeats:
@@ -167,15 +168,17 @@ class Operations:
 
 
 async def _run_one(connection: AsyncConnection, operation: _Operation) -> None:
-    """Run an operation. Raises the error of a lost connection; another one is the operation's own."""
+    """Run an operation. Raises the error of a lost connection, and a transient one of the last attempt; another one is
+    the operation's own.
+    """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             rows = await (await connection.execute(operation.statement, operation.values)).fetchall()
         except Error as error:
-            if is_lost(error):
-                raise
             if is_transient(error) and attempt < _ATTEMPTS:
                 continue
+            if is_transient(error) or is_lost(error):
+                raise
             if not operation.future.done():
                 operation.future.set_exception(error)
             return

@@ -6,7 +6,7 @@ import pytest
 from psycopg import AsyncConnection
 
 from sophon_hosting.queue.contract import QueueEntry
-from sophon_hosting.queue.errors import QueueFull
+from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
 from sophon_hosting.queue.postgresql.queue import PostgresQueue
 from sophon_hosting.queue.postgresql.schema import with_prefix
 from tests.postgres import SERVER
@@ -80,3 +80,13 @@ async def test_a_deadlock_is_repeated(make_queue, execute, monkeypatch: pytest.M
     assert await queue.position("t") is None
     assert await execute("SELECT last_value FROM sophon_queue_attempts") == [(3,)]
     await execute("DROP SEQUENCE sophon_queue_attempts")
+
+
+async def test_a_deadlock_at_each_attempt_is_an_outage(make_queue, execute):
+    queue = await make_queue()
+    [(ack,)] = await execute("SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = 'sophon_queue_ack'")
+    broken = "BEGIN RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01';"
+    await execute(ack.replace("BEGIN", broken, 1))
+    await queue.put(QueueEntry("t", "s"))
+    with pytest.raises(QueueUnavailable, match="deadlock detected"):
+        await queue.ack(await queue.take())

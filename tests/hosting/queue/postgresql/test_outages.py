@@ -91,6 +91,15 @@ async def test_a_delivery_outlives_the_connection_that_took_it(queue, cluster):
     await other.close()
 
 
+async def test_a_server_that_has_become_a_standby_is_an_outage_and_is_connected_to_again(queue):
+    await queue.put(QueueEntry("t", "s"))
+    delivery = await queue.take()
+    await queue._run(b"SELECT set_config('default_transaction_read_only', 'on', false)")  # of this connection alone
+    with pytest.raises(QueueUnavailable, match="read-only"):
+        await queue.ack(delivery)
+    assert await queue.ack(delivery)
+
+
 async def test_a_statement_that_fails_harms_none_that_was_sent_with_it(queue):
     bad = queue._run(b"SELECT 1 / %s::int", 0)
     results = await asyncio.gather(
