@@ -190,7 +190,7 @@ class Context(TurnState):
                 self.recorder.record(event)
             self.services.events.emit(event)
         except Exception:  # a broken listener must not break the turn
-            log.exception("an event listener failed on %s", type(event).__name__)
+            log.exception("an event listener failed on %s", type(event).__name__, stack_info=True)
 
     def request(
         self,

@@ -93,7 +93,7 @@ class EventBus:
             self._exchange.start()
 
     def emit(self, event: Event, /) -> None:
-        """Accept an event of a session; never blocks."""
+        """Accept an event of a session; never blocks. Raises as `SessionSequencer.push`."""
         self._get_or_create_sequencer(event.session_id).push(event)
 
     def subscribe_all(self, listener: EventListener, *, elsewhere: bool = False) -> None:

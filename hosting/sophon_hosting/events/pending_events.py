@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from sophon.events import Event, ReasoningChunk, StreamChunk
 from sophon.joined_text import add_piece
@@ -11,20 +12,21 @@ from sophon_hosting.events.wire_event import RowBuilder
 MAX_PENDING_TRACES = 1000
 """Number of newest traces that are kept while the store is unavailable."""
 
+PendingEvent: TypeAlias = tuple[Event, LoggedEvent | None]
+"""An event with the row that stores it; a transient one has none."""
+
 
 class EventBatch:
     """Events that one transaction stores: traces and events that were pending, then those that it reports itself."""
 
     def __init__(
         self,
-        pending: Sequence[Event],
+        pending: Sequence[PendingEvent],
         traces: Sequence[LoggedEvent],
         build_row: RowBuilder,
         is_new: Callable[[Event], bool],
     ) -> None:
-        self._build_row, self._is_new, self.traces = build_row, is_new, traces
-        self.pending = [(event, build_row(event) if event.durable else None) for event in pending]
-        """The events that were pending, each with its row; a transient one has none."""
+        self._build_row, self._is_new, self.traces, self.pending = build_row, is_new, traces, pending
         self.reported: Sequence[tuple[Event, LoggedEvent]] = ()
         """The events of the transaction itself with their rows."""
 
@@ -55,19 +57,19 @@ class PendingEvents:
     def __init__(self, build_row: RowBuilder, is_new: Callable[[Event], bool]) -> None:
         self._build_row, self._is_new = build_row, is_new
         self._traces: list[LoggedEvent] = []
-        self._events: deque[Event] = deque()
+        self._events: deque[PendingEvent] = deque()
         self._pieces: list[str] = []
         """Text of the newest event, if chunks were merged with it; its `text` is complete after `_join_newest`."""
         self._length = 0
 
-    def append(self, event: Event) -> None:
-        """Add an event behind the others."""
+    def append(self, event: Event, row: LoggedEvent | None = None) -> None:
+        """Add an event behind the others; a durable one has its row."""
         self._join_newest()
-        self._events.append(event)
+        self._events.append((event, row))
 
     def merge(self, event: Event) -> bool:
         """Merge a chunk with the newest event; return whether it continues that one's text."""
-        newest = self._events[-1] if self._events else None
+        newest = self._events[-1][0] if self._events else None
         if not (isinstance(event, StreamChunk | ReasoningChunk) and isinstance(newest, StreamChunk | ReasoningChunk)):
             return False
         length = self._length if self._pieces else len(newest.text)
@@ -82,13 +84,13 @@ class PendingEvents:
     @property
     def oldest(self) -> Event | None:
         """The event that `popleft` would remove, whose text may not be complete yet."""
-        return self._events[0] if self._events else None
+        return self._events[0][0] if self._events else None
 
     def popleft(self) -> Event:
         """Remove and return the oldest event."""
         if len(self._events) == 1:
             self._join_newest()
-        return self._events.popleft()
+        return self._events.popleft()[0]
 
     def add_trace(self, trace: LoggedEvent) -> None:
         """Add a trace; of too many, the oldest are dropped."""
@@ -98,7 +100,7 @@ class PendingEvents:
     @property
     def has_durable(self) -> bool:
         """Whether an event waits to be stored."""
-        return any(event.durable for event in self._events)
+        return any(row is not None for _, row in self._events)
 
     @property
     def has_traces(self) -> bool:
@@ -122,7 +124,7 @@ class PendingEvents:
     def remove_run(self, run_id: str) -> None:
         """Remove the events and traces of a run."""
         self._join_newest()
-        self._events = deque(event for event in self._events if event.task_id != run_id)
+        self._events = deque(each for each in self._events if each[0].task_id != run_id)
         self._traces = [trace for trace in self._traces if trace.task_id != run_id]
 
     def clear(self) -> None:
@@ -136,7 +138,7 @@ class PendingEvents:
 
     def _join_newest(self) -> None:
         if self._pieces:
-            newest = self._events[-1]
+            newest, _ = self._events[-1]
             assert isinstance(newest, StreamChunk | ReasoningChunk)
             newest.text, self._pieces = "".join(self._pieces), []
 

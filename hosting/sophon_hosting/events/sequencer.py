@@ -68,7 +68,7 @@ class SessionSequencer:
         self._merge_timer: asyncio.TimerHandle | None = None
         self._merge_until = 0.0
         self.deduplicator = EventDeduplicator()
-        self._pending = PendingEvents(build_row, self.deduplicator.is_new)
+        self._build_row, self._pending = build_row, PendingEvents(build_row, self.deduplicator.is_new)
         self.transactions = SessionTransactions(
             session_id, runs, clock, self._pending, self._publish_stored, self._store_due
         )
@@ -122,17 +122,20 @@ class SessionSequencer:
     def push(self, event: Event) -> None:
         """Accept an event.
 
-        A transient event with no pending ones before it is published at once; chunks may be merged first.
+        A transient event with no pending ones before it is published at once; chunks may be merged first. Raises
+        TypeError or ValueError for a durable one or a trace that JSON cannot encode; it is left out.
         """
         if self.transactions.fences.is_stale(event.task_id):
             return
+        # Before it is pending: the transactions of the session, all of which would take it, must not fail for it.
+        row = self._build_row(event) if event.durable else None
         if not self.deduplicator.register(event) or self._pending.merge(event):
             return  # merged, so that chunks do not accumulate while the store is slow
         if event.is_trace:
             self._pending.add_trace(replace(to_logged_event(event), at=self._clock.now(), is_trace=True))
             self.transactions.store_soon(is_trace=True)
         if event.durable or self._pending or self.lock.locked():
-            self._pending.append(event)
+            self._pending.append(event, row)
             if event.durable:
                 self.transactions.store_soon()
             if not self.lock.locked():
@@ -220,7 +223,12 @@ class SessionSequencer:
         if not (self.listeners or self._watchers or self._observers):
             return
         live = [*self._observers, *self.listeners] if is_delivered else []
-        for wire_event in to_wire_events(event, stored):
+        try:
+            wire_events = to_wire_events(event, stored)
+        except Exception:  # its emitter is gone, and the events behind it must follow
+            log.exception("%s cannot be sent", event.wire_name)
+            return
+        for wire_event in wire_events:
             _deliver([*self._watchers, *live], wire_event)
 
     def deliver(self, wire_event: WireEvent) -> None:

@@ -1,11 +1,22 @@
 import asyncio
 import gc
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import pytest
 
 from sophon.errors import NotFound, StoreError, StoreUnavailable
-from sophon.events import AgentStatus, Event, Progress, StreamChunk, StreamReset, TaskCompleted, TaskQueued
+from sophon.events import (
+    AgentStatus,
+    Event,
+    Progress,
+    StageCompleted,
+    StreamChunk,
+    StreamReset,
+    TaskCompleted,
+    TaskQueued,
+    ToolCallStarted,
+)
 from sophon.events import Message as MessageAdded
 from sophon.messages import Usage
 from sophon.stores.contract import Store
@@ -16,6 +27,7 @@ from sophon.stores.unit_of_work import UnitOfWork
 from sophon.testing import EventRecorder, VirtualClock
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.session_transactions import BuildRows, Stored, Transaction
+from sophon_hosting.events.wire_event import to_logged_event
 
 
 def of(event: Event, task: str = "t", session: str = "s") -> Event:
@@ -272,6 +284,50 @@ async def test_a_store_that_refuses_is_asked_again_and_nothing_is_lost(store: St
 
     assert ear.names == ["progress", "stream_chunk", "progress"]
     assert ear.frames[1].data["text"] == "ab"
+
+
+async def test_a_row_is_built_once_however_often_the_store_refuses_it(store: Store, clock: VirtualClock, ear) -> None:
+    built: list[str] = []
+
+    def build_row(event: Event) -> LoggedEvent:
+        built.append(event.wire_name)
+        return to_logged_event(event)
+
+    feed = EventBus(store.events, Refusing(store, 3), clock, build_row=build_row)  # type: ignore[arg-type]
+    await feed.join_session("s", 0, ear)
+    feed.emit(progress(1))
+    feed.emit(progress(2))
+    while ear.seqs != [1, 2]:
+        await clock.sleep(0.1)
+
+    assert built == ["progress", "progress"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        ToolCallStarted(call_id="c", tool="t", arguments_digest="", arguments={"x": object()}),
+        StageCompleted(stage="execute", data={"x": object()}),
+        AgentStatus(status="thinking", detail={"x": object()}),  # type: ignore[arg-type]
+    ],
+    ids=["durable", "trace", "transient"],
+)
+async def test_an_event_that_json_cannot_encode_takes_no_other_with_it(
+    feed: EventBus, store: Store, ear, bad: Event
+) -> None:
+    await feed.join_session("s", 0, ear)
+    feed.emit(of(TaskQueued(position=0)))
+    feed.emit(of(StageCompleted(stage="execute", data={})))
+    feed.emit(progress(1))
+    with nullcontext() if type(bad) is AgentStatus else pytest.raises(TypeError):
+        feed.emit(of(bad))
+    feed.emit(progress(2))
+    await feed.flush("s")
+
+    assert [each.name for each in await store.events.list_after("s", 0)] == ["task_queued", "progress", "progress"]
+    assert ear.seqs == [1, 2, 3]
+    assert [each.name for each in await store.events.list_traces("s", "t")] == ["stage_completed"]
+    assert not feed.has_emitted(Run("t", "s"), "tool_call_started")
 
 
 class Slow:

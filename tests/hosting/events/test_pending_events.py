@@ -26,7 +26,7 @@ def queue() -> PendingEvents:
 def push(pending: PendingEvents, *events: Event) -> None:
     for event in events:
         if not pending.merge(event):
-            pending.append(event)
+            pending.append(event, to_logged_event(event) if event.durable else None)
 
 
 def drain(pending: PendingEvents) -> list[str]:
