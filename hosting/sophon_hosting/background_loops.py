@@ -1,12 +1,11 @@
 """Loops that run as long as a host: those of every process, and the duties of one process of a group at a time."""
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import suppress
 from typing import Any, TypeAlias
 
 from sophon.services import Services
 from sophon_hosting.audit_heads import AuditHeadWriter
+from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.leadership.contract import LeaderWork
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.memory_vectors import MemoryVectors
@@ -23,7 +22,7 @@ class BackgroundLoops:
 
     def __init__(self, services: Services, membership: GroupMembership, sessions: SessionDeleter) -> None:
         self._services, self._membership, self._sessions = services, membership, sessions
-        self.tasks: list[asyncio.Task[None]] = []
+        self.tasks = BackgroundTasks()
         """The running loops."""
 
     def start(self, *loops: Loop, audit_key: str | None) -> None:
@@ -32,17 +31,14 @@ class BackgroundLoops:
         if self._membership.is_shared:  # what the leader of retention deletes may be in copies of this machine
             services = self._services
             every.append(SnapshotCopies(services.store, services.clock, services.folder).run_forever)
-        self.tasks = [asyncio.create_task(loop()) for loop in every]
+        for loop in every:
+            self.tasks.start(loop())
         for duty, work in self._list_duties(audit_key):
-            self.tasks.append(asyncio.create_task(self._membership.leadership.lead(duty, work)))
+            self.tasks.start(self._membership.leadership.lead(duty, work))
 
     async def stop(self) -> None:
         """Cancel all loops and wait for their end."""
-        tasks, self.tasks = self.tasks, []
-        for task in tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        await self.tasks.stop()
 
     def _list_duties(self, audit_key: str | None) -> Iterator[tuple[str, LeaderWork]]:
         services = self._services

@@ -15,6 +15,7 @@ from sophon.events import SessionDeleted
 from sophon.failure_log import log_failure
 from sophon.stores.events.contract import LogPosition
 from sophon.stores.events.sql import EventLog
+from sophon_hosting.background_tasks import BackgroundTasks, end_tasks
 from sophon_hosting.events.elsewhere import EventsElsewhere, FindStart
 from sophon_hosting.events.replay import find_position
 from sophon_hosting.events.sequencer import SessionSequencer
@@ -70,14 +71,13 @@ class EventExchange:
         self._before_deletion = before_deletion
         self._has_listeners_to_all = has_listeners_to_all
         self._positions: OrderedDict[str, int] = OrderedDict()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._poll_task: asyncio.Task[None] | None = None
         self._is_poll_due = asyncio.Event()
         self._unchecked: set[str] = set()
         """Sessions whose messages arrive since a moment ago; what was told before was not heard."""
         self._ending: set[str] = set()
         """Sessions that another process has deleted, and whose subscriptions are being ended."""
-        self._is_closed = False
 
     def start(self) -> None:
         """Listen to the other hosts, and begin to poll."""
@@ -86,13 +86,9 @@ class EventExchange:
 
     async def aclose(self) -> None:
         """Hear nothing any more."""
-        self._is_closed = True
         if self._poll_task is not None:
             self._fanout.unsubscribe(self._receive)
-            self._tasks.add(self._poll_task)
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(self._poll_task, *self._tasks)
 
     def update_watch(self, session_id: str, sequencer: SessionSequencer) -> None:
         """Watch a session as long as anybody here listens to it."""
@@ -163,7 +159,7 @@ class EventExchange:
                 if sequencer is not None and sequencer.elsewhere is not None:
                     sequencer.elsewhere.answer_snapshots()
             case SessionRemoved():
-                self._begin(self._check_removed(message.session_id))
+                self._tasks.start(self._check_removed(message.session_id))
             case WatchStarted():
                 self._look_again(message.session_id)
                 self.want_snapshot(message.session_id)
@@ -186,7 +182,7 @@ class EventExchange:
         elsewhere.receive(message, may_publish=known is not None and not sequencer.lock.locked())
         if len(elsewhere) and not elsewhere.is_taken:
             elsewhere.is_taken = True
-            self._begin(self._take(session_id, sequencer))
+            self._tasks.start(self._take(session_id, sequencer))
 
     async def _take(self, session_id: str, sequencer: SessionSequencer) -> None:
         elsewhere = sequencer.elsewhere
@@ -267,10 +263,3 @@ class EventExchange:
 
     def _list_watched(self) -> list[str]:
         return [each for each, sequencer in self._sequencers.items() if sequencer.listeners]
-
-    def _begin(self, work: Awaitable[None]) -> None:
-        if self._is_closed:
-            return
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

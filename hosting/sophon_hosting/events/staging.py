@@ -21,8 +21,8 @@ OnSettled: TypeAlias = Callable[[BaseException | None], None]
 class StagedPart:
     """Part of a later transaction. `error` is the error for which the store has refused it for good.
 
-    `run_id` is the run whose turn has staged it. Somebody may wait for it: then the transaction follows at once, and a
-    store that is unavailable refuses it.
+    `write` is None once it is stored or refused. `run_id` is the run whose turn has staged it. Somebody may wait for
+    it: then the transaction follows at once, and a store that is unavailable refuses it.
     """
 
     write: Write | None

@@ -1,10 +1,10 @@
 """Signals of runs between host processes: the store has a cancellation or a decision for a run that runs elsewhere."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
 from sophon.failure_log import log_failure
+from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.fanout.contract import HostFanout, HostMessage, RunSignalled
 
 log = logging.getLogger("sophon")
@@ -18,7 +18,7 @@ class RunSignals:
 
     def __init__(self, fanout: HostFanout, notice: Callable[[str], Awaitable[None]]) -> None:
         self._fanout, self._notice = fanout, notice
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     def send(self, run_id: str, reason: str) -> None:
         """Tell the process that runs the run, if there is one; never blocks and never raises."""
@@ -31,16 +31,11 @@ class RunSignals:
     async def stop(self) -> None:
         """Receive no more signals."""
         self._fanout.unsubscribe(self._receive)
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.stop()
 
     def _receive(self, message: HostMessage) -> None:
         if isinstance(message, RunSignalled):
-            task = asyncio.create_task(self._look(message.run_id))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.start(self._look(message.run_id))
 
     async def _look(self, run_id: str) -> None:
         try:

@@ -82,7 +82,7 @@ class StagedCallWrites:
     def check(self) -> None:
         """Raise the error for which the store has refused a write for good."""
         for part in self._parts:
-            check_checkpoint(part)
+            raise_refusal(part)
         self._parts = [part for part in self._parts if part.write is not None]
 
 
@@ -101,9 +101,9 @@ class TurnJournal:
 
     async def start(self, run_id: str, call_id: str, tool: str) -> None:
         """See `Journal.start`."""
-        check_checkpoint(self._active_run.checkpoint)
+        raise_refusal(self._active_run.checkpoint)
         await self._store(run_id, JournalEntry(call_id, tool))
-        check_checkpoint(self._active_run.checkpoint)
+        raise_refusal(self._active_run.checkpoint)
         self._writes.check()
 
     async def finish(self, run_id: str, result: ToolResult) -> None:
@@ -174,21 +174,21 @@ class TurnApprovals:
 
     async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
         """See `ApprovalStore.get_or_create`."""
-        check_checkpoint(self._active_run.checkpoint)
+        raise_refusal(self._active_run.checkpoint)
         # Before anything is awaited, and without a waiter, so that the request stays staged as long as its event is
         # pending: whichever transaction stores the event stores the request too. A known request is not changed.
         write = Write(WriteKind.APPROVAL, partial(insert_request, request=request, at=at))
         part = self._event_bus.stage(self._session_id, write, run_id=self._active_run.task_id)
         await self._event_bus.flush(self._session_id)
-        check_checkpoint(part)
-        check_checkpoint(self._active_run.checkpoint)
+        raise_refusal(part)
+        raise_refusal(self._active_run.checkpoint)
         return await self._approvals.get(request.id)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._approvals, name)
 
 
-def check_checkpoint(checkpoint: StagedPart | None) -> None:
-    """Raise the error for which the store has refused a checkpoint: nothing may follow that needs it."""
-    if checkpoint is not None and checkpoint.error is not None:
-        raise checkpoint.error
+def raise_refusal(part: StagedPart | None) -> None:
+    """Raise the error for which the store has refused a part: nothing may follow that needs it."""
+    if part is not None and part.error is not None:
+        raise part.error
