@@ -164,8 +164,9 @@ class SessionSequencer:
 
         Raises StoreError, and the events stay pending; NotFound if the session was deleted.
         """
-        while self.has_pending:
+        while self.transactions.must_store:
             await self.transactions.store_pending()
+        self.publish_transient()
         await self._trim()
 
     async def _store_due(self) -> None:

@@ -84,7 +84,12 @@ class SessionTransactions:
     @property
     def has_pending(self) -> bool:
         """Whether events are pending, or anything is staged."""
-        return bool(self._pending or self._pending.has_traces or self._staging)
+        return bool(self._pending or self.must_store)
+
+    @property
+    def must_store(self) -> bool:
+        """Whether durable events or traces are pending, or anything is staged: transient events need no transaction."""
+        return bool(self._pending.has_durable or self._pending.has_traces or self._staging)
 
     @property
     def is_idle(self) -> bool:
@@ -120,9 +125,9 @@ class SessionTransactions:
         await waiter  # not for the lock: those of one transaction go on at the same time, and share the next one
 
     async def store_pending(self) -> None:
-        """Store what is pending and staged now in one transaction. Raises as `commit`."""
+        """Store what is pending and staged now in one transaction, if it `must_store`. Raises as `commit`."""
         self._note_begun()
-        if self.has_pending:
+        if self.must_store:
             await self.commit(self._record)
 
     async def commit(self, write: Transaction[T]) -> T:

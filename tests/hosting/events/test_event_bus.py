@@ -9,6 +9,7 @@ from sophon.errors import NotFound, StoreError, StoreUnavailable
 from sophon.events import (
     AgentStatus,
     Event,
+    EventSink,
     Progress,
     StageCompleted,
     StreamChunk,
@@ -366,6 +367,51 @@ async def test_a_caller_that_is_cancelled_stores_nothing_twice(
     expected = ["progress"] if method == "flush" else ["progress", "task_completed"]
     assert [each.name for each in await store.events.list_after("s", 0)] == expected
     assert (ear.names, ear.seqs) == (expected, list(range(1, len(expected) + 1)))
+
+
+class Counting:
+    """A store that counts its transactions; while each is made, two replies stream in turn."""
+
+    def __init__(self, store: Store, streamed: Sequence[str] = ()) -> None:
+        self.store, self.count, self.streamed = store, 0, list(streamed)
+        self.emit: EventSink | None = None
+
+    async def record(self, session_id: str, unit: UnitOfWork, events: Sequence[LoggedEvent]) -> int:
+        self.count += 1
+        for task in self.streamed[:2]:
+            assert self.emit is not None
+            self.emit.emit(chunk(f"{self.count}", task=task))
+        del self.streamed[:2]
+        return await self.store.runs.record(session_id, unit, events)
+
+
+@pytest.mark.parametrize("method", ["flush", "commit_events"])
+async def test_nobody_waits_for_replies_that_stream(store: Store, clock: VirtualClock, ear, method: str) -> None:
+    counting = Counting(store, ["t", "u"] * 20)
+    feed = counting.emit = EventBus(store.events, counting, clock)  # type: ignore[arg-type]
+    await feed.join_session("s", 0, ear)
+    feed.emit(progress(1))
+
+    async def write(build_rows: BuildRows) -> Stored[None]:
+        return None, await store.runs.record("s", UnitOfWork(), build_rows([progress(2)]))
+
+    await (feed.flush("s") if method == "flush" else feed.commit_events("s", write))
+
+    assert counting.count == 1
+    assert ear.names == ["progress", "stream_chunk", "stream_chunk", *["progress"][: method == "commit_events"]]
+
+
+async def test_a_chunk_alone_needs_no_transaction(store: Store, clock: VirtualClock, ear) -> None:
+    counting = Counting(store)
+    feed = EventBus(store.events, counting, clock)  # type: ignore[arg-type]
+    await feed.join_session("s", 0, ear)
+    feed.emit(chunk("a"))
+    feed.emit(chunk("b"))  # waits for the next ones, to be merged with them
+    assert [frame.data["text"] for frame in ear.frames] == ["a"]
+    await feed.flush("s")
+
+    assert counting.count == 0
+    assert [frame.data["text"] for frame in ear.frames] == ["a", "b"]
 
 
 async def test_an_end_takes_along_what_came_before_it_or_neither_is_written(
