@@ -1,6 +1,6 @@
 """History redaction: what of a conversation is shown to those who may not see all of it.
 
-Source: reference/clawdesk.md 1.1, stage HistorySanitize. Who reads with the permission `FullHistory` sees everything.
+Source: ClawDesk, stage HistorySanitize. Who reads with the permission `FullHistory` sees everything.
 Without it arguments and results of tool calls, reasoning and summaries are replaced, and so are secrets in texts; in a
 conversation of somebody else also the texts. Every marker contains `REDACTED`.
 """

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class Risk(IntEnum):
-    """Risk level of a tool; approval is required from HIGH on. Source: reference/sophon.md 5.14."""
+    """Risk level of a tool; approval is required from HIGH on. Source: Sophon's guide, approvals."""
 
     NONE = 0
     LOW = 1

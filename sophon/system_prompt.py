@@ -1,6 +1,6 @@
 """System prompt of the command line and the host, and the sections of it that a chain may arrange.
 
-`Services()` has none by default. Source of the sections and their order: reference/openparallax.md 2.3.
+`Services()` has none by default. Source of the sections and their order: OpenParallax, system prompt.
 """
 
 from typing import Final

@@ -10,7 +10,7 @@ from sophon_hosting.run_authorship import own_text_of_run
 MAX_LINES = 40
 LINE_CHARACTERS = 100
 DAYS = 2
-"""Today and yesterday, in UTC. Source: reference/sophon.md 5.19."""
+"""Today and yesterday, in UTC. Source: Sophon's guide, memory."""
 
 
 async def read_daily_log(ctx: Context) -> Sequence[str]:

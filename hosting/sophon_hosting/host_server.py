@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("sophon")
 
 GC_THRESHOLD = 50_000
-"""Garbage collection threshold of the young generation, in objects. Source: reference/performance.md 3, rule 11."""
+"""Garbage collection threshold of the young generation, in objects."""
 
 METRICS_STORE_TIMEOUT_SECONDS = 2.0
 """How long `/metrics` waits for what it reads from the store."""

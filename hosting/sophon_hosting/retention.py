@@ -24,8 +24,7 @@ log = logging.getLogger("sophon")
 
 INTERNAL_DAYS = 30
 """Days that what only the host uses is kept after its use: sent entries, de-duplication keys, decided approvals,
-journals, tokens that are no longer accepted. Platforms repeat a message for up to 7 days (WhatsApp). Source:
-reference/channels.md.
+journals, tokens that are no longer accepted. Platforms repeat a message for up to 7 days (WhatsApp).
 """
 
 KEPT_SNAPSHOTS = 100

@@ -1,6 +1,6 @@
 """Tools that skills bring: each call starts the skill's program, which reads JSON on stdin and writes JSON to stdout.
 
-Protocol (reference/sophon.md 5.26): stdin `{"tool": name, "parameters": {...}}`; stdout `{"success": true, "result":
+Protocol (Sophon's guide, skills): stdin `{"tool": name, "parameters": {...}}`; stdout `{"success": true, "result":
 any}` or `{"success": false, "error": text}`. The program runs in the sandbox of `Guards.Sandbox`, in the files folder
 of the turn, with the folder of the skill read-only.
 """

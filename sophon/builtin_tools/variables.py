@@ -13,7 +13,7 @@ from sophon.tools.tool import Risk, Tool, tool
 from sophon.tools.untrusted_text import unfence_text
 
 VARIABLE_LIFETIME: Final = timedelta(seconds=3600)
-"""Time after which a variable is gone, also if the turn was suspended. Source: reference/wasp.md 4.17."""
+"""Time after which a variable is gone, also if the turn was suspended. Source: WASP."""
 
 MAX_VARIABLES: Final = 32
 MAX_VALUE_CHARACTERS: Final = 60_000

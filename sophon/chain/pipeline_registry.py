@@ -23,8 +23,7 @@ class PipelineRegistry:
 
     A turn is classified when it starts, by `Routing.Classification`, and stays with the chain that it has got, its plan
     steps included: a chain that is replaced ends its turns. A turn that is resumed gets the chain that its task type
-    has then. Without chains by task type nothing is classified. Not for several threads. Source: reference/clawft.md
-    3.1.
+    has then. Without chains by task type nothing is classified. Not for several threads. Source: clawft.
 
     Raises CompositionError for what is no chain or no task type.
     """

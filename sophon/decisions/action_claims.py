@@ -1,6 +1,6 @@
 """Claims of a reply about actions: those of calls that did not run are removed, failures that it hides are added.
 
-Source: reference/wasp.md 4.14, Action announcer and schedule honesty.
+Source: WASP, Action announcer and schedule honesty.
 """
 
 import re

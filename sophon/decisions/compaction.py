@@ -1,6 +1,6 @@
 """Compaction of a long message for routing: what it asks for stands in a few of its words.
 
-Source: reference/wasp.md 4.8.
+Source: WASP, Decision Layer.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The thirteen families of fast paths: the tool that answers, its arguments, and what vetoes; patterns in `grammars`.
 
-A pattern covers the whole message: what asks for more than one thing is for a model. Source: reference/wasp.md 4.9.
+A pattern covers the whole message: what asks for more than one thing is for a model. Source: WASP, fast paths.
 """
 
 import re

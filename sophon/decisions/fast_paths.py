@@ -1,4 +1,4 @@
-"""Fast paths: messages that one tool call answers, without any model. Source: reference/wasp.md 4.9."""
+"""Fast paths: messages that one tool call answers, without any model. Source: WASP, fast paths."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Intent families: what a tool with effects does, found by its name. Source: reference/wasp.md 4.14, Intent gate.
+"""Intent families: what a tool with effects does, found by its name. Source: WASP, Intent gate.
 
 With which words people ask for it is in the grammars of `sophon.decisions.languages`.
 """

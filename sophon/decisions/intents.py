@@ -1,4 +1,4 @@
-"""Intent rules: whether the words of a person ask for a call that has effects. Source: reference/wasp.md 4.14."""
+"""Intent rules: whether the words of a person ask for a call that has effects. Source: WASP, policy guards."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Literal

@@ -1,6 +1,6 @@
 """Messages that say too little to act upon: the host asks back instead of asking a model.
 
-Source: reference/wasp.md 4.14.
+Source: WASP, policy guards.
 """
 
 import re

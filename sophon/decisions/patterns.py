@@ -1,6 +1,6 @@
 """Patterns of the decision layer: families, and how often those of a text match. They are in `grammars`.
 
-Source: reference/wasp.md 4.8. Each family has several patterns, so that the number of those that match says how clear a
+Source: WASP, Decision Layer. Each family has several patterns, so that the number of those that match says how clear a
 case is. All of them are searched in at most `sophon.decisions.compaction.MAX_CHARACTERS`, in any case.
 """
 

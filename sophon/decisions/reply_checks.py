@@ -1,4 +1,4 @@
-"""Checks of a reply against its request: what a corrective round is asked for. Source: reference/wasp.md 4.14.
+"""Checks of a reply against its request: what a corrective round is asked for. Source: WASP, policy guards.
 
 All of them are cautious: what a rule cannot see is no fault.
 """

@@ -1,4 +1,4 @@
-"""Tier of a request: how much work a message is, by its words. Source: reference/wasp.md 4.1."""
+"""Tier of a request: how much work a message is, by its words. Source: WASP, pipeline."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Which kind of work a message asks for: five strategies, by patterns alone. Source: reference/wasp.md 4.8."""
+"""Which kind of work a message asks for: five strategies, by patterns alone. Source: WASP, Decision Layer."""
 
 import re
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ _NAME_OF_AGENT = lazy_pattern(
 )
 
 DEFAULT_INTERVAL: Final = "hourly"
-"""Interval of a message that names none. Source: reference/wasp.md 4.8."""
+"""Interval of a message that names none. Source: WASP, Decision Layer."""
 
 _UNITS: Final = {
     **dict.fromkeys(("minute", "minuto"), "minutes"),

@@ -1,4 +1,4 @@
-"""Outcomes of several addresses: what became of each one that a turn called. Source: reference/wasp.md 4.14."""
+"""Outcomes of several addresses: what became of each one that a turn called. Source: WASP, policy guards."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -8,7 +8,7 @@ Semi   runs  runs  runs   asks  asks
 Full   runs  runs  runs   runs  asks
 ====== ===== ===== ====== ===== ========
 
-Source: reference/wasp.md 4.12. The table is `sophon.settings.autonomy`, which a host may set for all turns.
+Source: WASP, goal engine. The table is `sophon.settings.autonomy`, which a host may set for all turns.
 """
 
 from typing import Final, Literal, TypeAlias

@@ -22,7 +22,7 @@ PUBLISHED_PAGE: Final[Mapping[BudgetDimension, int]] = {
 class GoalBudget:
     """Limits of a goal. Tokens are those that models wrote; `parallel` steps run at once, the others are totals.
 
-    The defaults are those of WASP's code (reference/wasp.md 4.12).
+    The defaults are those of WASP's code (goal engine).
     """
 
     planning_tokens: int = 2000

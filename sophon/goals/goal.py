@@ -20,7 +20,7 @@ PauseKind: TypeAlias = Literal[
 
 GoalPriority: TypeAlias = Literal["user", "agent", "default", "autonomous"]
 PRIORITIES: Final[Mapping[GoalPriority, int]] = {"user": 8, "agent": 6, "default": 5, "autonomous": 3}
-"""Priority by who made the goal; of several goals the higher is worked on first. Source: reference/wasp.md 4.12."""
+"""Priority by who made the goal; of several goals the higher is worked on first. Source: WASP, goal engine."""
 
 WORK_SESSION_PREFIX: Final = "goal"
 """Channel name of the sessions in which goals work; no client can choose such an id."""

@@ -11,10 +11,10 @@ from sophon.tools.tool import Risk, Tool
 from sophon.tools.untrusted_text import remove_fenced
 
 MAX_CATALOGUE_CHARACTERS: Final = 2000
-"""Characters of the catalogue of tools. Source: reference/wasp.md 4.12."""
+"""Characters of the catalogue of tools. Source: WASP, goal engine."""
 
 MAX_PLAN_TOKENS: Final = 4000
-"""Tokens that a plan may have. Source: reference/wasp.md 4.12."""
+"""Tokens that a plan may have. Source: WASP, goal engine."""
 
 MAX_REVIEW_TOKENS: Final = 2000
 MAX_ERROR_CHARACTERS: Final = 300

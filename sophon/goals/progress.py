@@ -18,7 +18,7 @@ StepEnding: TypeAlias = Literal["done", "failed", "blocked", "denied", "refused"
 user, `unknown` after a kill in the middle of a call."""
 
 STEPS_PER_TICK: Final = 3
-"""Steps of a goal started within a tick, so that one goal leaves places for others. Source: wasp.md 4.12."""
+"""Steps of a goal started within a tick, so that one goal leaves places for others. Source: WASP, goal engine."""
 MAX_RESULT_CHARACTERS: Final = 8000
 MAX_REASON_CHARACTERS: Final = 300
 

@@ -1,6 +1,6 @@
 """Stability rules of a goal: back-off after failures, replan storms, oscillation, tools that are locked.
 
-Source of the numbers: reference/wasp.md 4.12, those of the code where the page has others (replan storm 3 in 5 min).
+Source of the numbers: WASP, goal engine, those of the code where the page has others (replan storm 3 in 5 min).
 """
 
 from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@
           paused                  planning, active, paused -> failed | cancelled
     completed, failed, cancelled -> archived
 
-Source: reference/wasp.md 4.12 (planning, active, paused, completed, failed, archived); `cancelled` is that of a person.
+Source: WASP, goal engine (planning, active, paused, completed, failed, archived); `cancelled` is that of a person.
 """
 
 from collections.abc import Mapping

@@ -9,7 +9,7 @@ from sophon.goals.task_node import TaskNode
 from sophon.plans.dependency_graph import find_dependants
 
 MAX_PLANNED_NODES: Final = 8
-"""Nodes of one plan. Source: reference/wasp.md 4.12, planner."""
+"""Nodes of one plan. Source: WASP, planner."""
 
 
 def list_ready(nodes: Sequence[TaskNode]) -> list[TaskNode]:

@@ -18,7 +18,7 @@ from sophon.risk import Risk
 NodeStatus: TypeAlias = Literal["pending", "running", "done", "failed", "blocked"]
 
 MAX_RETRIES: Final = 2
-"""Retries of a node after its first try. Source: reference/wasp.md 4.12."""
+"""Retries of a node after its first try. Source: WASP, goal engine."""
 
 
 @dataclass(frozen=True, slots=True)

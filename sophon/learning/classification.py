@@ -21,7 +21,7 @@ KEYWORDS: Final[tuple[tuple[TaskType, tuple[str, ...]], ...]] = (
     ("analysis", ("analyze", "explain", "summarize", "compare", "evaluate", "assess")),
     ("tool_use", ("use tool", "run tool", "execute", "call function")),
 )
-"""The groups of keywords, the first with the highest priority. Source: reference/clawft.md 3.2 and its document."""
+"""The groups of keywords, the first with the highest priority. Source: clawft, KeywordClassifier and its document."""
 
 MIN_COMPLEXITY: Final = 0.1
 MAX_COMPLEXITY: Final = 0.9

@@ -18,7 +18,7 @@ _STEPS: Final = ("first", "then", "finally", "step 1")
 
 
 def complexity(text: str) -> float:
-    """Return 0 to 1, in fact at most 0.8. Source: reference/clawft.md 3.8, the first formula.
+    """Return 0 to 1, in fact at most 0.8. Source: clawft, IntelligentRouter, the first formula.
 
     Words per 1,000, at most 0.3; 0.2 for a code fence, 0.1 for a word of reasoning, 0.2 for a word of several steps. As
     published, a word matches anywhere: "then" in "strengthen".

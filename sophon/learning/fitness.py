@@ -43,7 +43,7 @@ def fitness(
     tools_offered: int = 0,
     tools_used: int = 0,
 ) -> Fitness:
-    """Return the scores of a reply; `tools_offered` and `tools_used` are counts. Source: reference/clawft.md 3.6.
+    """Return the scores of a reply; `tools_offered` and `tools_used` are counts. Source: clawft, scorers.
 
     `overall` is 0.4 relevance + 0.2 each of efficiency, tool accuracy and coherence.
     """

@@ -1,4 +1,4 @@
-"""Policy cache: routing decisions of messages whose answers were judged, by similarity. Source: clawft.md 3.8."""
+"""Policy cache: routing decisions of messages whose answers were judged, by similarity. Source: clawft."""
 
 import hashlib
 from collections import deque

@@ -1,4 +1,4 @@
-"""Trajectories: what a finished turn was asked, how it was routed and answered, and how well. Source: clawft.md 3.7."""
+"""Trajectories: what a finished turn was asked, how it was routed and answered, and how well. Source: clawft."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields

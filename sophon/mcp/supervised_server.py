@@ -47,7 +47,7 @@ RETRY_SECONDS: Final = 60.0
 MAX_CRASHES: Final = 5
 
 WINDOW_SECONDS: Final = 60.0
-"""Source: reference/openparallax.md 2.14."""
+"""Source: OpenParallax, sub-agents."""
 
 MAX_DELAY_SECONDS: Final = 8.0
 

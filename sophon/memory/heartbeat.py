@@ -9,7 +9,7 @@ from sophon.memory.workspace import remove_comments
 HEARTBEAT_FILE: Final = "HEARTBEAT.md"
 
 NO_OP_REPLY: Final = "HEARTBEAT_OK"
-"""Reply that says that there is nothing to say; it is not delivered. Source: reference/sophon.md 5.24."""
+"""Reply that says that there is nothing to say; it is not delivered. Source: Sophon's guide, heartbeat."""
 
 MAX_ENTRIES: Final = 50
 

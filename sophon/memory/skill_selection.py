@@ -88,7 +88,7 @@ def _density(priority: float, tokens: int) -> float:
 
 
 def _select_published(skills: Sequence[Skill], budget: int) -> set[str]:
-    """Select by the published rule (reference/clawdesk.md 1.8), which drops a skill whose requirement comes later."""
+    """Select by the published rule (ClawDesk, skill selection), which drops a skill whose requirement comes later."""
     chosen: set[str] = set()
     for skill in sorted(skills, key=lambda each: -_density(each.priority, each.tokens)):
         if skill.tokens <= budget and chosen.issuperset(skill.requires):

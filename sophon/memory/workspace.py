@@ -1,6 +1,6 @@
 """Workspace files: Markdown files that people write by hand and whose texts stand in each prompt, in a fixed order.
 
-Source of the order and of the framing: reference/openparallax.md 2.3.
+Source of the order and of the framing: OpenParallax, system prompt.
 """
 
 import errno

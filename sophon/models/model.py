@@ -28,9 +28,9 @@ OnText: TypeAlias = Callable[[str], None]
 """Callback for streamed text: a synchronous function, called in order and never with an empty string."""
 
 DEFAULT_CONTEXT_WINDOW = 128_000
-"""Tokens. Source: reference/sophon.md 5.12."""
+"""Tokens. Source: Sophon's guide, LLM invoker."""
 DEFAULT_MAX_TOKENS = 4096
-"""Output limit in tokens. Source: reference/sophon.md 5.12."""
+"""Output limit in tokens. Source: Sophon's guide, LLM invoker."""
 
 
 Hosting: TypeAlias = Literal["local", "private", "hosted"]

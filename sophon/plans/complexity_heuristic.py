@@ -30,7 +30,7 @@ def heuristic_score(text: str) -> int:
 
     One point for more than 100 characters; two for a conjunction ("and then", "after that", "followed by", "first" with
     a later "then"); two for "steps", "plan" or "sequence"; one for two different action verbs in their base form.
-    Source: reference/sophon.md 5.13 and the list of verbs in contract.md. A bare "then" is none of the published
+    Source: Sophon's guide, planning. A bare "then" is none of the published
     phrases: it would score every "if ... then".
     """
     score = 1 if len(text) > LONG_MESSAGE_CHARACTERS else 0

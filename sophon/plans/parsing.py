@@ -11,7 +11,7 @@ from sophon.tools.placeholder_arguments import find_placeholder_word
 from sophon.tools.tool import Risk
 
 MAX_STEPS = 20
-"""Maximum number of steps of a plan. Source: reference/sophon.md 5.13, PlanMaxSteps."""
+"""Maximum number of steps of a plan. Source: Sophon's guide, PlanMaxSteps."""
 
 MAX_ID_CHARACTERS = 64
 _QUOTED_CHARACTERS = 40

@@ -6,4 +6,4 @@ from sophon.extensions import Key
 
 MESSAGE_TAGS: Final[Key[list[str]]] = Key("routing.message_tags", dump=list, load=list)
 """Tags that the sender gave the message, for routing; not set without any. With `AGENT_BOOSTER_AVAILABLE` boosters are
-asked whatever the strategy: reference/clawft.md 3.8."""
+asked whatever the strategy: clawft, IntelligentRouter."""

@@ -35,7 +35,7 @@ from sophon.stores.vectors.contract import POLICIES
 log = logging.getLogger("sophon")
 
 BOOSTER_TIER: Final = "booster"
-"""Name of the tier of messages that are answered without a model. Source: reference/clawft.md 3.8."""
+"""Name of the tier of messages that are answered without a model. Source: clawft, IntelligentRouter."""
 
 
 @dataclass(frozen=True, slots=True)

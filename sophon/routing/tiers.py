@@ -97,7 +97,7 @@ def find_highest_tier(permissions: RoutingPermissions, names: Sequence[str]) -> 
 
 
 def choose_tier(tiers: Sequence[Tier], complexity: float, limits: TierLimits, *, is_unsure: bool = False) -> TierChoice:
-    """Return the tier for a complexity. Source: reference/clawft.md 3.9.
+    """Return the tier for a complexity. Source: clawft, TieredRouter.
 
     Of the permitted tiers the highest one whose range contains the complexity; else, above the threshold of the
     escalation, the lowest higher tier that contains it; else the highest permitted one. `is_unsure` goes a tier up,

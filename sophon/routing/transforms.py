@@ -2,7 +2,7 @@
 
 It answers only where the result is certain, and leaves every other message to a model: code whose meaning could change
 (a `var` in a block or a loop, used before its declaration, declared twice, in a list or a pattern), and what it cannot
-read as code for sure (a slash may begin a regular expression). Source of the two tasks: reference/clawft.md 3.8 and
+read as code for sure (a slash may begin a regular expression). Source of the two tasks: clawft, IntelligentRouter and
 its document; the third one there, types, needs inference.
 """
 

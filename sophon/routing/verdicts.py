@@ -1,4 +1,4 @@
-"""Verdicts on the tiers for one message: what the judged answers to similar messages say. Source: clawft.md 3.8."""
+"""Verdicts on the tiers for one message: what the judged answers to similar messages say. Source: clawft."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,6 +1,6 @@
 """Access control list: which principal may do what to which resource. A deny wins; what no rule allows is denied.
 
-Rules and semantics are those of ClawDesk (reference/clawdesk.md 1.6), with conditions on time, channel and cost.
+Rules and semantics are those of ClawDesk (ACL), with conditions on time, channel and cost.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,6 @@
 """Capability levels: how much a tool may do, from `safe` to `privileged`; limits of use are set per level.
 
-The names and the levels of known actions are those of WASP (reference/wasp.md 4.5).
+The names and the levels of known actions are those of WASP (capability levels).
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Information flow control: which data may reach which sink, by the sensitivity label of the data.
 
-Labels, sinks and matrix are those of OpenParallax (reference/openparallax.md 2.9).
+Labels, sinks and matrix are those of OpenParallax (information flow).
 """
 
 from collections.abc import Iterable, Mapping

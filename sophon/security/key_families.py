@@ -1,6 +1,6 @@
 """Families of keys that have a prefix of their own, and are known by it wherever they stand.
 
-Sources: reference/wasp.md 4.10, reference/openparallax.md 2.11, and the documented key formats of the providers.
+Sources: WASP, secret redaction; OpenParallax, streaming redactor; the documented key formats of the providers.
 """
 
 import re

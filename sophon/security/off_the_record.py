@@ -1,6 +1,6 @@
 """Tools of a conversation off the record: a list of those that read; every other tool is refused.
 
-Source of the list: OpenParallax (reference/openparallax.md 2.12).
+Source of the list: OpenParallax (OTR mode).
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Permission levels: three, from the least trusted to the most, and the pure rule that resolves who has which.
 
-The levels and their layers are those of clawft (reference/clawft.md 3.10). A level comes from settings and from how a
+The levels and their layers are those of clawft (permissions). A level comes from settings and from how a
 person was authenticated, and never from what a client sends.
 """
 

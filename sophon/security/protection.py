@@ -1,6 +1,6 @@
 """Protection of named files and folders: what an agent may do to the files that define and control it.
 
-Names and levels are those of OpenParallax (reference/openparallax.md 2.8), and beside them the files of a Sophon host.
+Names and levels are those of OpenParallax (protection levels), and beside them the files of a Sophon host.
 A name is protected directly in the root and in the folder of a principal in it, a control folder at any depth.
 """
 

@@ -1,4 +1,4 @@
-"""Risk assessment: the risk of a call by its arguments, from patterns (reference/wasp.md 4.6).
+"""Risk assessment: the risk of a call by its arguments, from patterns (WASP, risk assessor).
 
 It raises the risk of a call above that of its tool, never lowers it; LOW means that nothing was found.
 """

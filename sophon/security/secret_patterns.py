@@ -1,6 +1,6 @@
 """Patterns of secrets that can be told from ordinary text by their form.
 
-Sources: reference/wasp.md 4.10, reference/openparallax.md 2.11. In every pattern a group `kept...`, if it has one,
+Sources: WASP, secret redaction; OpenParallax, streaming redactor. In every pattern a group `kept...`, if it has one,
 stays in front of the marker. A value ends before `[`, so that no pattern matches a marker; every quantifier is
 possessive or followed by what it cannot match, so that the time is linear.
 

@@ -1,6 +1,6 @@
 """Autonomy modes: what an agent may do without asking, as values of `Approval.AskFrom` and `Approval.AutoApproveUpTo`.
 
-Modes and tools are those of WASP (reference/wasp.md 4.12). Critical calls need a person in each mode.
+Modes and tools are those of WASP (goal engine). Critical calls need a person in each mode.
 """
 
 from collections.abc import Mapping

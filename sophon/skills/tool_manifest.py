@@ -1,6 +1,6 @@
 """Manifest of the tools that a skill brings: programs that read a JSON call on stdin and write a JSON result to stdout.
 
-Source of the fields and limits: reference/sophon.md 5.26.
+Source of the fields and limits: Sophon's guide, skills.
 """
 
 from collections.abc import Mapping

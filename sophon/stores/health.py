@@ -27,7 +27,7 @@ REASONS: Final[Mapping[str, str]] = {
 RESERVE_BYTES = 16 * 2**20
 """Free space below which nothing new is accepted, so that running turns can store their outcome.
 
-A turn of ten tool rounds writes 1.6 MB. Source: reference/performance-measured.md, disk.
+A turn of ten tool rounds writes 1.6 MB. Measured.
 """
 
 

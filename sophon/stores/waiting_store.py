@@ -14,7 +14,7 @@ from sophon.stores.contract import Store
 
 INITIAL_BACKOFF_SECONDS = 0.25
 MAX_BACKOFF_SECONDS = 8.0
-"""Back-off before an operation is repeated; as for providers (reference/sophon.md)."""
+"""Back-off before an operation is repeated; as for providers (Sophon's guide)."""
 
 CHECK_INTERVAL_SECONDS = 1.0
 """Interval at which a waiting operation asks whether it may still wait, besides being cancelled."""

@@ -1,6 +1,6 @@
 """Placeholders: values such as `todo` or `your-api-key` that a model wrote in place of one that it does not know.
 
-The published list is that of reference/wasp.md (plans and arguments): todo, tbd, `<value>`, /path/to/, your-api-key,
+The published list is that of WASP (plans and arguments): todo, tbd, `<value>`, /path/to/, your-api-key,
 example.com. A text counts as a placeholder as a whole, so that a document may contain each of them; only the words of a
 command and of a plan are looked at one by one.
 """

@@ -1,6 +1,6 @@
 """Relevance of tools to a text: whole-word matching against an index that is built once, at registration.
 
-Source of the scores: reference/sophon.md 5.5 (+1.0 per matching tag, +0.5 per matching keyword of the description).
+Source of the scores: Sophon's guide, tool filter (+1.0 per matching tag, +0.5 per matching keyword of the description).
 """
 
 import re

@@ -1,6 +1,6 @@
 """Summary of an old tool result in one line: its size and type, without a model and without any of its text.
 
-Source: reference/openparallax.md 2.4. Errors, and what was loaded with `load_tools`, keep their first line. Skills that
+Source: OpenParallax. Errors, and what was loaded with `load_tools`, keep their first line. Skills that
 were loaded stay whole: there they are a part of the prompt, and the task that needs them may take many turns.
 """
 

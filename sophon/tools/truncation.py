@@ -13,7 +13,7 @@ import orjson
 from sophon._python.lazy_pattern import lazy_pattern
 
 DEFAULT_LIMIT = 8000
-"""Default limit in characters. Source: reference/sophon.md 5.23."""
+"""Default limit in characters. Source: Sophon's guide, tool results."""
 
 _ARRAY = lazy_pattern(r"[ \t\n\r]*\[")
 _SPACE = lazy_pattern(r"[ \t\n\r]*")

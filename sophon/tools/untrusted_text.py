@@ -1,6 +1,6 @@
 """Prompt-injection defence: fences untrusted text in an element with a random nonce, which the text cannot close.
 
-Source of the format: reference/sophon.md 5.22 (random nonce of 8 bytes per call, source label, tags in the text
+Source of the format: Sophon's guide, security (random nonce of 8 bytes per call, source label, tags in the text
 escaped, explained in the system prompt). The nonce alone protects against a parser; the escaping is for the model,
 which may take `</external>` in any spelling for the end.
 """

@@ -56,7 +56,7 @@ NOT_RUNNING = SendPostponed(timedelta(seconds=1), is_account_wide=True)
 
 
 TYPING_INTERVAL_SECONDS = 20.0
-"""Interval of the typing indicator, which WhatsApp shows for 25 s; each call counts. Source: reference/channels.md."""
+"""Interval of the typing indicator, which WhatsApp shows for 25 s; each call counts."""
 
 MARK_GRACE_SECONDS = 1.0
 """How long `stop` waits for read marks in flight."""

@@ -1,7 +1,7 @@
 """Parsing of Cloud API webhooks into inbound events: all entries, changes, messages, statuses; malformed parts are
 skipped.
 
-Source: reference/channels.md; "messages webhook reference" and "Business-scoped user IDs" of Meta's documentation.
+Source: "messages webhook reference" and "Business-scoped user IDs" of Meta's documentation.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """Rendering of an outbound message as Cloud API payloads: WhatsApp markup, reply buttons and lists.
 
-Source: reference/channels.md; "Text messages", "Interactive reply buttons" and "Interactive lists" of Meta's
+Source: "Text messages", "Interactive reply buttons" and "Interactive lists" of Meta's
 documentation.
 """
 

@@ -1,6 +1,6 @@
 """De-duplication of message statuses, which arrive in any order and repeatedly: only a further status is new.
 
-Source: reference/channels.md, "Statuses".
+Source: Meta's Cloud API, statuses.
 """
 
 from collections import OrderedDict

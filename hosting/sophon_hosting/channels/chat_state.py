@@ -27,7 +27,7 @@ TAKEN = "taken"
 """Key, in that note, of whether the message was a text that the host waited for."""
 
 PROCESSED_RETENTION_DAYS = 14
-"""Retention of processed events: longer than any platform retries (WhatsApp: 7 days). Source: reference/channels.md."""
+"""Retention of processed events: longer than any platform retries (WhatsApp: 7 days)."""
 
 
 HEARD_RETENTION = timedelta(hours=24)

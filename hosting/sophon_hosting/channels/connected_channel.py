@@ -42,7 +42,7 @@ START_RETRY_SECONDS = 5.0
 """Delay before a channel is started again after an error of the host."""
 
 DETACHED_AFTER = 5
-"""Refused starts in a row after which a channel is reported as detached. Source: reference/features.md 212."""
+"""Refused starts in a row after which a channel is reported as detached."""
 
 START_WAIT_SECONDS = 90.0
 """How long a turn with files waits for its channel to start: longer than the delay after a rejected credential."""

@@ -26,7 +26,7 @@ PAIRING_KIND = "pairing"
 CODE_LIFETIME = timedelta(hours=1)
 """How long a code is valid."""
 MAX_OPEN_CODES = 3
-"""Open codes per channel; further unknown senders get no answer. Source: reference/hosts.md."""
+"""Open codes per channel; further unknown senders get no answer."""
 
 PAIRED_MESSAGE = "You are paired and can write now. /help lists the commands."
 """Message to a person whose code was approved."""

@@ -38,7 +38,7 @@ LISTED_ANSWER_CHARACTERS = 4000
 """Length of an answer in a list of tasks; less than what `RunStore.list` returns of a large one."""
 
 DESCRIPTION_CHARACTERS = 100
-"""Length of a task's description, in characters. Source: reference/sophon.md 5.15."""
+"""Length of a task's description, in characters. Source: Sophon's guide, tasks."""
 
 
 def message_hit_to_json(hit: MessageHit) -> dict[str, Any]:

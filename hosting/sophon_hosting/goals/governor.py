@@ -5,7 +5,7 @@ limits. What is known before it happens is checked and then recorded; tokens and
 are counted where they run: a step without a tool, a run of a schedule from its acceptance on, and the sub-agents of
 both in this process. Who asks holds `Host.unattended_starts` until what is started is stored; of a group, two processes
 with different duties may still pass a limit by one. A store that does not answer refuses: its error goes on, and
-nothing is started (WASP allows on such a failure). Source: reference/wasp.md 4.13.
+nothing is started (WASP allows on such a failure). Source: WASP, resource governor.
 """
 
 import logging

@@ -36,7 +36,7 @@ from sophon_middlewares.outer.capability_routing import CapabilityRouting
 log = logging.getLogger("sophon")
 
 MAX_TRIES: Final = 3
-"""Plans that are asked for before planning has failed. Source: reference/wasp.md 4.12."""
+"""Plans that are asked for before planning has failed. Source: WASP, goal engine."""
 
 GOAL_GROUP: Final = "goals"
 

@@ -1,6 +1,6 @@
 """Contract of task queues; one module per technology implements it, and one test suite verifies all of them.
 
-The store is the source of truth (design.md 7): a run's row holds its text and its outcome, the queue holds only what is
+The store is the source of truth: a run's row holds its text and its outcome, the queue holds only what is
 to run. An entry may be put again at any time, by a reconciler or after a restart, and remains a single entry.
 
 States of a task and their transitions:

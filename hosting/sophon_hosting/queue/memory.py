@@ -17,7 +17,7 @@ from sophon_hosting.queue.errors import QueueFull
 from sophon_hosting.queue.lanes import LaneScheduler, QueueItem
 
 DEFAULT_CAPACITY = 100
-"""Default bound of the waiting entries. Source: reference/sophon.md 5.15."""
+"""Default bound of the waiting entries. Source: Sophon's guide, tasks."""
 
 DEFAULT_MAX_DELIVERIES = 5
 """Default number of deliveries before an entry becomes a dead letter."""

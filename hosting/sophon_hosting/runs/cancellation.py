@@ -8,7 +8,7 @@ from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approvals import SignalRun
 
 CANCEL_TIMEOUT_SECONDS = 1.0
-"""Maximum duration of a `cancel` call. Source: reference/queues.md."""
+"""Maximum duration of a `cancel` call."""
 
 POLL_SECONDS = 0.1
 """Interval between two looks at a run that another process stops."""

@@ -1,4 +1,4 @@
-"""The chain `clawdesk`: the six stages of that pipeline. Source: reference/clawdesk.md 1.1."""
+"""The chain `clawdesk`: the six stages of that pipeline. Source: ClawDesk."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The chain `clawft`: six stages for each model call. Source: reference/clawft.md 3.1; docs/clawft.md."""
+"""The chain `clawft`: six stages for each model call. See docs/clawft.md."""
 
 from sophon.chain.pipeline import Pipeline
 from sophon_middlewares.chains.constants import CLAWFT

@@ -1,4 +1,4 @@
-"""The chain `openparallax`: tools on demand, a security engine around each call. Source: reference/openparallax.md."""
+"""The chain `openparallax`: tools on demand, a security engine around each call. Source: OpenParallax."""
 
 from sophon.chain.pipeline import Pipeline
 from sophon_middlewares.chains.constants import OPENPARALLAX

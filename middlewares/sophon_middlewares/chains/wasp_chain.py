@@ -1,4 +1,4 @@
-"""The chain `wasp`: rules before the model, checks of the reply behind it. Source: reference/wasp.md 4.1, 4.4, 4.14."""
+"""The chain `wasp`: rules before the model, checks of the reply behind it. Source: WASP."""
 
 from sophon.chain.pipeline import Pipeline
 from sophon_middlewares.chains.constants import WASP

@@ -24,7 +24,7 @@ from sophon_middlewares.inner.round_calls import forget_earlier_rounds
 log = logging.getLogger("sophon.guards")
 
 MAX_SUMMARY_CHARACTERS = 200
-"""Maximum length of the summaries of arguments and results. Source: reference/wasp.md 4.11."""
+"""Maximum length of the summaries of arguments and results. Source: WASP, audit log."""
 
 _APPENDED: Key[dict[str, list[str]]] = Key(
     "audit.appended",

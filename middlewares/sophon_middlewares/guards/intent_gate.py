@@ -20,7 +20,7 @@ class IntentGate:
     their risk; a name that only reads passes. Asked for: by a phrase of the family in the message, by a reference ("do
     it again") to an action of an earlier turn, or by a confirmation of an earlier wish. A mail needs a recipient that
     the person has named. Only what people wrote counts, without what they forwarded, in English, Spanish, German and
-    French; what it does not understand it asks about. Source: reference/wasp.md 4.14.
+    French; what it does not understand it asks about. Source: WASP, policy guards.
     """
 
     zone = "inner"

@@ -45,7 +45,7 @@ class RateLimit:
     and gives the slot back if it does not run. A call that a person has approved, itself or in advance, does not count
     against the limit of its level, which bounds what nobody was asked about. From 80 % of an hour's limit on the result
     says how many calls are left. Sliding windows; a new process starts with those of the earlier one
-    (`sophon.security.sliding_windows`). The numbers by level are those of reference/wasp.md 4.5.
+    (`sophon.security.sliding_windows`). The numbers by level are those of WASP (capability levels).
     """
 
     zone = "inner"

@@ -27,7 +27,7 @@ from sophon_middlewares.inner.turn_time import SpentTime, find_spent_time, refus
 log = logging.getLogger("sophon")
 
 PROGRESS_INTERVAL = 10
-"""Rounds between two Progress events. Source: reference/sophon.md 5.8."""
+"""Rounds between two Progress events. Source: Sophon's guide, loop detector."""
 
 DETECTOR: Key[LoopDetector] = Key("agentic_loop.detector", dump=LoopDetector.to_json, load=LoopDetector.from_json)
 

@@ -86,7 +86,7 @@ class LlmInvoker:
 
     Reached again in the same round, it replaces its previous reply. Repairs the transcript first (exactly one result
     per call, in a legal place), and leaves out tools that the principal may not use. max_tokens 4096, or
-    `ContextWindow.Reserve` if that is more, and tool_choice auto (reference/sophon.md 5.12); streams when the turn
+    `ContextWindow.Reserve` if that is more, and tool_choice auto (Sophon's guide, LLM invoker); streams when the turn
     streams. A reply with neither text nor calls is requested again twice, then the response says so (`error`, see
     empty_reply.py). Routing, retries, failover, call layers and metering belong to the gateway. Raises ModelError,
     BudgetExceeded, and ChainError if it is reached in a settling pass, or twice at the same time.

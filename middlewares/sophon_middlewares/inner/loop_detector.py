@@ -9,7 +9,7 @@ Four patterns over a sliding window of calls, where calls are equal if tool and 
                       calls in a row that alternate A, B              -        10        -
     no_progress       calls in a row that only repeat                 -        30        -
 
-Published numbers (reference/sophon.md 5.8): all but the last two lines. These escalate what the others miss: 10 are the
+Published numbers (Sophon's guide): all but the last two lines. These escalate what the others miss: 10 are the
 five of poll_no_progress for each of two calls, 30 is the window. Warnings and generic_repeat count calls, whatever
 their results, unless the tool polls. Everything else counts calls without progress, that is with an identical result;
 of generic_repeat, too, only those refusals count towards the turn's end by `criticals`, so that repeated calls with

@@ -9,7 +9,7 @@ class SequentialExecution:
 
     So a call is judged, asked about and run before the next one is judged: a guard sees what the earlier calls have
     read. A call that waits for approval, and a response, end the pass; the calls behind it stay pending. Source:
-    reference/openparallax.md 2.6.
+    OpenParallax, tool proposals.
     """
 
     zone = "inner"

@@ -58,8 +58,8 @@ class ToolExecution:
     An unknown or withheld tool, invalid arguments, an exception, a timeout and a CancelledError that the tool raised by
     itself each become an error result. A tool that returned, or raised anything else, after its timeout has timed out.
     Once the turn is cancelled, no call starts. A call of High risk or above runs only with a grant for exactly its
-    arguments. A result, with its fence and notes, has at most `Tools.MaxResultCharacters` (8000, reference/sophon.md
-    5.23) or the tool's `max_result`. The journal prevents a resumed turn from running a finished call again. Raises
+    arguments. A result, with its fence and notes, has at most `Tools.MaxResultCharacters` (8000, Sophon's
+    guide) or the tool's `max_result`. The journal prevents a resumed turn from running a finished call again. Raises
     BudgetExceeded, and ChainError for a call that is already running. Calls that wait for approval stay pending.
     """
 

@@ -11,7 +11,7 @@ class Transport(LlmInvoker):
     """`LlmInvoker` that reports each answer of a provider.
 
     Data of the event: `model`, `duration_ms`, `output_tokens` and `tool_calls`; an attempt that fails is in the trace
-    as `model_attempt`. Source: reference/clawft.md 3.5.
+    as `model_attempt`. Source: clawft, transport.
     """
 
     acts = {"model call": f"transport: {LlmInvoker.acts['model call']}"}

@@ -11,7 +11,7 @@ class Classification:
 
     `TASK_PROFILE`: task type, keywords, complexity with its seven factors and confidence, which routing uses instead of
     its own; `MESSAGE_VECTOR` if an embedding was needed. `complexity_boost` is added to the complexity. Which tier
-    follows is the router's to say. Behind ToolExecution it runs for each model call. Source: reference/clawft.md 3.2.
+    follows is the router's to say. Behind ToolExecution it runs for each model call. Source: clawft, KeywordClassifier.
     """
 
     zone = "outer"

@@ -33,8 +33,7 @@ class Learning:
     On a host both are stored with the outcome of the turn. Of a plan step, a turn off the record and one without an
     answer nothing is kept. What cannot be kept is logged; the turn goes on. No embedding is asked for: a route is kept
     if routing has embedded the message, or the embedder needs no model. Behind ToolExecution it runs for each model
-    call, and keeps the turn after the one that answers, or when the loop detector ends it. Source: reference/clawft.md
-    3.7.
+    call, and keeps the turn after the one that answers, or when the loop detector ends it. Source: clawft, learners.
     """
 
     zone = "outer"

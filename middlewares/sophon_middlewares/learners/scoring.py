@@ -15,7 +15,7 @@ class Scoring:
 
     `scorer` is by default the one of Learning.Scorer. A plan step, a turn off the record and one without an answer get
     no score. Behind ToolExecution it runs for each model call; a reply that asks for tools is no answer.
-    Source: reference/clawft.md 3.6.
+    Source: clawft, scorers.
     """
 
     zone = "outer"

@@ -19,7 +19,7 @@ class Assembler(ContextWindow):
     """`ContextWindow` behind ToolExecution, where it is set up for each model call, and reports what it assembled.
 
     Data of the event: number of `messages`, the `model` that they are for, whether some were `dropped`. Source:
-    reference/clawft.md 3.4.
+    clawft, TokenBudgetAssembler.
     """
 
     acts: ClassVar[Mapping[str, str]] = {

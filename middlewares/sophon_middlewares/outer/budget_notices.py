@@ -15,7 +15,7 @@ log = logging.getLogger("sophon")
 DAILY_TOKENS, MONTHLY_COST = "DailyTokens", "MonthlyCost"
 MICROS = 1_000_000
 ALERT_SHARES = (0.8, 1.0)
-"""Default shares of a limit at which a BudgetAlert is emitted. Source: design.md 4, Budget."""
+"""Default shares of a limit at which a BudgetAlert is emitted."""
 
 REPORTED_EXCLUSIONS: Key[set[str]] = Key("budget.reported_exclusions", dump=sorted, load=set)
 """Reasons of the exclusions that the turn has reported, so that a pass which is repeated does not report them again."""

@@ -17,7 +17,7 @@ class ContextWindow:
     A request (messages, tool schemas, text that other layers add) above 80 % of the model's window is compacted: a
     model summarises the oldest 60 % of the messages into one behind the system prompt, within 30 s, and as many more as
     no longer have room. If summaries fail, the oldest rounds are dropped until 70 % are used; large tool results are
-    truncated (reference/sophon.md 5.4). `max_tokens` is limited to what remains of the window. Only the model's view is
+    truncated (Sophon's guide). `max_tokens` is limited to what remains of the window. Only the model's view is
     shortened; the summary is stored on `ctx.compaction`, and later views start from it.
 
     `options` default to the turn's settings (`ContextWindow`). `breaker` lives as long as the process: after three

@@ -40,7 +40,7 @@ HINT_TOOLS: Final[Mapping[Strategy, Sequence[str]]] = {
     "sub_agent": ("agents.run", "agents.list"),
     "script": ("system.execute", "files.write"),
 }
-"""Tools that a strategy is worked on with, where they exist. Source: reference/wasp.md 4.8, routing hints."""
+"""Tools that a strategy is worked on with, where they exist. Source: WASP, routing hints."""
 
 _WHAT: Final[Mapping[Strategy, str]] = {
     "scheduled_task": "asks for something at a time or again and again",
@@ -60,7 +60,7 @@ class DecisionLayer:
     not permitted. A goal goes to the tool `goals.create` in the same way, and without that tool to Planning. For
     other strategies the model is told which tools suit them. A text that the program wrote, that is forwarded, or
     that comes from a schedule has none of these. Whatever fails here leaves the message to the chain. Source:
-    reference/wasp.md 4.8, 4.9, 4.14.
+    WASP, Decision Layer, fast paths, policy guards.
     """
 
     zone = "outer"

@@ -50,7 +50,7 @@ class Memory:
     for InformationFlow. The sections take at most `Memory.FileTokens` and `Memory.PromptTokens`, and a quarter and an
     eighth of the model's window. A store that cannot be read costs the turn its recollection, nothing else.
 
-    `folder` holds the workspace files, None for none. Source: reference/openparallax.md 2.3, clawdesk.md 1.7.
+    `folder` holds the workspace files, None for none. Source: OpenParallax, system prompt; ClawDesk, memory search.
     """
 
     zone = "outer"

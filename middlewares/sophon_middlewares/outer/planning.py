@@ -28,7 +28,7 @@ class Planning:
     A plan with a step at Medium risk or above needs approval. Steps run as soon as their dependencies are completed,
     `Planning.Concurrency` (4) at once, each as a child turn through the whole chain, twice at most. A failed step skips
     its dependants; the others finish. A turn with a plan does not call next. Entered again, it continues the plan:
-    completed steps are not run again. Source: reference/sophon.md 5.13. Raises BudgetExceeded, and ModelError of the
+    completed steps are not run again. Source: Sophon's guide, planning. Raises BudgetExceeded, and ModelError of the
     final call.
     """
 

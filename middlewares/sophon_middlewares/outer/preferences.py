@@ -22,7 +22,7 @@ class Preferences:
 
     Their model is asked if neither the message nor the session names one, it still exists, and their level still has
     the feature `ChooseModel`. In a group those of the group count. A store that cannot be read costs the turn the
-    preferences, nothing else. A plan step has those of its turn. Source: reference/clawdesk.md 1.1, stage 1.
+    preferences, nothing else. A plan step has those of its turn. Source: ClawDesk, stage 1.
     """
 
     zone = "outer"

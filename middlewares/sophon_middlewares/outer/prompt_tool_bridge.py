@@ -19,10 +19,10 @@ class PromptToolBridge:
 
     Acts on each call of a model without function calling. The request is rendered if there are tools or the history has
     calls; the reply is always scanned, because a model may write blocks unasked, for example in a plan's final call.
-    The model is known only per candidate (design.md 3), so each fallback is handled separately. The size of the added
+    The model is known only per candidate, so each fallback is handled separately. The size of the added
     text is registered for ContextWindow. A block that cannot be parsed becomes a call that is `malformed`, which
     ToolExecution answers. In a turn that is text only (`text_only.TEXT_ONLY`) no reply is scanned. Tags never reach the
-    listener of a streamed reply: see ToolCallScanner. Source: reference/sophon.md 5.6.
+    listener of a streamed reply: see ToolCallScanner. Source: Sophon's guide, prompt-tool bridge.
     """
 
     zone = "outer"

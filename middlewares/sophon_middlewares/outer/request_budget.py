@@ -20,7 +20,7 @@ class RequestBudget:
     and 36 for a complex one.
 
     The last one is asked for without tools, so that the turn ends with an answer. Raises BudgetExceeded for one more.
-    Source: reference/wasp.md 4.1.
+    Source: WASP, pipeline.
     """
 
     zone = "outer"

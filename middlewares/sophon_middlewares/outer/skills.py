@@ -107,7 +107,7 @@ class Skills:
     With `Skills.Instructions` `Selected` those that the message is about are before it, as far as the window has room.
     Folders are read anew when a file has changed, at most once per second; the tools of skills are registered then.
     Once a skill that restricts tools is loaded, requests offer and calls may use only those. The size of the list is
-    registered for ContextWindow. Sources: reference/clawdesk.md 1.8, openparallax.md 2.5.
+    registered for ContextWindow. Sources: ClawDesk, skill selection; OpenParallax, compaction.
     """
 
     zone = "outer"

@@ -21,7 +21,7 @@ class SystemPrompt:
     (MEMORY.md), Behavioral Rules (the instructions, with the preferences of the person), Off The Record (only there),
     Sensitive Data Handling, Custom Skills. The files come from Memory, the skills from Skills. While no file and no
     setting changes, the prompt stays the same, for the prompt caches of providers. A turn without a system prompt, such
-    as one of `Services()`, has none after it. Source: reference/openparallax.md 2.3.
+    as one of `Services()`, has none after it. Source: OpenParallax, system prompt.
     """
 
     zone = "outer"

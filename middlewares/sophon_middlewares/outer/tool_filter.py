@@ -14,7 +14,7 @@ from sophon.turn_permissions import filter_permitted
 from sophon_middlewares.outer.text_only import note_text_only
 
 ALWAYS_OFFERED = ("datetime.now", "memory.search", "load_skills", "variables.set", "agents.run")
-"""Tools that are always offered; they count towards the limit. Source: reference/sophon.md 5.5."""
+"""Tools that are always offered; they count towards the limit. Source: Sophon's guide, tool filter."""
 
 MAX_CACHED_SELECTIONS = 256
 

@@ -13,7 +13,7 @@ class ToolSplit:
     """Leaves the turn the tools that its principal may use in this channel, within those that loaded skills require.
 
     All of them are offered: none is left out for its relevance, as ToolFilter does. Without any, the turn is text only:
-    no tool schemas, `tool_choice` none, no conversion of texts to calls. Source: reference/clawdesk.md 1.1, stage 4.
+    no tool schemas, `tool_choice` none, no conversion of texts to calls. Source: ClawDesk, stage 4.
     """
 
     zone = "outer"

@@ -19,7 +19,7 @@ class ToolsOnDemand:
     """Offers `load_tools`, and `load_skills` where there are skills; what they load stays for the turn.
 
     Each of their calls is a round like any other. A plan step's tool hints are offered, too. Source:
-    reference/openparallax.md 2.2, 2.13.
+    OpenParallax, reasoning loop, tool groups.
     """
 
     zone = "outer"

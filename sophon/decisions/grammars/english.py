@@ -1,6 +1,6 @@
 """English grammar of the decision layer, in the notation of `sophon.decisions.grammar`.
 
-Source: reference/wasp.md 4.8, 4.9.
+Source: WASP, Decision Layer, fast paths.
 
 Rules first, then a section for each family: of phrases for the strategies, of whole messages for the fast paths. The
 first phrase of `agent` is the wish to create one.

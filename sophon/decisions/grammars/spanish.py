@@ -1,5 +1,5 @@
 """Spanish grammar of the decision layer, in the notation of `sophon.decisions.grammar`, without accents. Source:
-reference/wasp.md 4.8, 4.9.
+WASP, Decision Layer, fast paths.
 
 Imperatives come with their infinitive, the formal form and pronouns (`envi/a/ame/ar/arme/e/eme`).
 """

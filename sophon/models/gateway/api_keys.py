@@ -7,7 +7,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 
 COOLDOWN_SECONDS = 60.0
-"""Default cool-down of a key. Source: reference/sophon.md 5.12."""
+"""Default cool-down of a key. Source: Sophon's guide, LLM invoker."""
 
 MAX_COOLDOWN_SECONDS = 3600.0
 """Longest cool-down that a provider can request; then the key is tried again. A wrong or hostile `Retry-After` would

@@ -235,7 +235,7 @@ def normalise_finish_reason(response: ModelResponse) -> Literal["stop", "tool_ca
 
 def penalise_key(keys: ApiKeyPool, key: str, model: ModelInfo, failure: Exception, cooldown_seconds: float) -> None:
     """Apply a failure to its key: a rate limit (429) or an overload (529) starts a cool-down for this model; 401 and
-    403 disable the key. The provider is believed for an hour at most. Source: reference/sophon.md 5.12.
+    403 disable the key. The provider is believed for an hour at most. Source: Sophon's guide, LLM invoker.
     """
     if isinstance(failure, AuthenticationFailed):
         keys.disable_key(key)

@@ -7,7 +7,7 @@
 
 A failure is a call that ended after its retries because the provider was overloaded, unreachable or silent, not a
 single attempt: otherwise the retries of one call would open the circuit. A probe is a call of a turn; what follows in
-its route answers if it fails. Source of the numbers: reference/clawdesk.md 1.2; a cool-down is there 120 seconds of
+its route answers if it fails. Source of the numbers: ClawDesk, fallback machine; a cool-down is there 120 seconds of
 probes behind the time without any.
 """
 

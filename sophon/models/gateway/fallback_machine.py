@@ -14,7 +14,7 @@ succeeded, exhausted and aborted are final and absorb every event; any other pai
 errors are: context overflow (it is handled by compaction), a rejected request (BadRequest), an unclassified error
 (probably a defect in Sophon), and every error after visible text.
 
-Source: reference/clawdesk.md 1.2, the table of the page. The bound that the page names, 2n + 1 transitions with n
+Source: ClawDesk, fallback machine, the table of the page. The bound that the page names, 2n + 1 transitions with n
 candidates, does not hold for its own table as soon as one of them fails: with r retries each it takes up to
 n(2r + 3) + 2 (`FallbackLimits`).
 """

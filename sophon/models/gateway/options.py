@@ -3,7 +3,7 @@
 A wait that a provider requests (Retry-After) is kept to the second and never shortened. If it exceeds
 `MAX_WAIT_SECONDS`, the gateway calls the next candidate instead. For the last candidate the limit is
 `LAST_CANDIDATE_MAX_WAIT_SECONDS`; beyond it the error is raised at once with its `retry_after`. Source:
-reference/sophon.md 5.12; the rest is decided here.
+Sophon's guide, LLM invoker; the rest is decided here.
 """
 
 from sophon._python.lazy_dataclass import dataclass

@@ -21,8 +21,8 @@ TYPE_CAPABILITIES: Final[Mapping[ModelType, tuple[str, ...]]] = {
     "creative": ("creative", "writing"),
     "tools": ("tool use", "function calling"),
 }
-"""Names of the capabilities that a type of model has, the best one first. Source of the first four: reference/wasp.md
-4.17; a message with pictures asks for vision by `RouteRequest.capability`, with every strategy."""
+"""Names of the capabilities that a type of model has, the best one first. Source of the first four: WASP;
+a message with pictures asks for vision by `RouteRequest.capability`, with every strategy."""
 
 TASK_MODELS: Final[Mapping[TaskType, ModelType]] = {
     "code_generation": "code",

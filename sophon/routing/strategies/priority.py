@@ -12,7 +12,7 @@ class PriorityRouting:
     fallbacks.
 
     A fallback provider uses its first model with the capability, else its default one. A capability that no model has
-    is ignored; case, space, dash and underscore in its name do not count. Source: reference/sophon.md 5.3, 5.12.
+    is ignored; case, space, dash and underscore in its name do not count. Source: Sophon's guide, capability routing.
     """
 
     def route(self, request: RouteRequest, eligible: Sequence[Candidate]) -> list[Candidate]:

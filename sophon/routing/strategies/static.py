@@ -9,7 +9,7 @@ from sophon.routing.contract import RouteDecision, RouteRequest
 def split_model_name(name: str, default_provider: str) -> str:
     """Return `provider/model`, split at the first slash; without a slash the provider is the default one.
 
-    Source: reference/clawft.md 3.3.
+    Source: clawft, StaticRouter.
     """
     provider, slash, model = name.partition("/")
     return f"{provider}/{model}" if slash else f"{default_provider}/{name}"

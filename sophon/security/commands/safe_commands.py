@@ -1,4 +1,4 @@
-"""Safe commands: the fast path of Shield, on which a command needs no evaluation (reference/openparallax.md 2.7).
+"""Safe commands: the fast path of Shield, on which a command needs no evaluation (OpenParallax, Shield).
 
 A safe command is one statement of a program on the list below, with nothing that composes, redirects or substitutes,
 after an optional `cd <absolute folder> &&`. Programs that read any path (`cat`, `ls`, `grep`, `find`) are not on it.

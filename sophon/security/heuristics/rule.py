@@ -12,7 +12,7 @@ Scope: TypeAlias = Literal["text", "command", "path", "url", "raw"]
 without normalisation."""
 
 CONFIDENCE: Final[Mapping[Severity, float]] = {"critical": 0.95, "high": 0.85, "medium": 0.7, "low": 0.5}
-"""Confidence of a finding by the severity of its rule. Source: reference/openparallax.md 2.7."""
+"""Confidence of a finding by the severity of its rule. Source: OpenParallax, Shield."""
 
 VERDICTS: Final[Mapping[Severity, Verdict]] = {
     "critical": "block",

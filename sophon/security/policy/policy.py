@@ -28,7 +28,7 @@ _NONE = PolicyDecision("none")
 
 
 class Policy:
-    """Rules that deny, verify or allow actions by type and path (reference/openparallax.md 2.7).
+    """Rules that deny, verify or allow actions by type and path (OpenParallax, Shield).
 
     A rule that denies or verifies is met by any path of an action, a rule that allows only by all of them; a rule with
     paths is not met by an action without one. Of several rules that verify, the one with the highest tier decides.

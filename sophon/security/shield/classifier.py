@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from sophon.security.heuristics import Finding
 
 THRESHOLD: Final = 0.85
-"""Probability from which a call is blocked. Source: reference/openparallax.md 2.7."""
+"""Probability from which a call is blocked. Source: OpenParallax, Shield."""
 
 TIMEOUT_SECONDS: Final = 10.0
 """Time that a classifier has for a call."""

@@ -17,7 +17,7 @@ MAX_PAYLOAD_CHARACTERS: Final = 50_000
 
 MAX_TOKENS: Final = 500
 TIMEOUT_SECONDS: Final = 30.0
-"""Limits of an evaluation. Source: reference/openparallax.md 2.7."""
+"""Limits of an evaluation. Source: OpenParallax, Shield."""
 
 MAX_ANSWER_CHARACTERS: Final = 20_000
 

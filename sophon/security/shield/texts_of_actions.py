@@ -15,7 +15,7 @@ SKIPPED: Final = frozenset(
 )
 """Action types whose texts are meant for people and programs, and may say anything; policy and heuristics judge them.
 
-Source: reference/openparallax.md 2.7.
+Source: OpenParallax, Shield.
 """
 
 MIN_CHARACTERS: Final = 12

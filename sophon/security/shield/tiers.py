@@ -2,7 +2,7 @@
 
     0  policy and safe commands    1  heuristics and classifier    2  evaluator (a model)    3  a person
 
-A tier decides, or hands the action to a higher one, never to a lower one (reference/openparallax.md 2.7).
+A tier decides, or hands the action to a higher one, never to a lower one (OpenParallax, Shield).
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,7 @@ from typing import Final
 from sophon.security.shield.evaluation import Evaluation
 
 SECONDS: Final = 60.0
-"""Time that an evaluation counts for the identical action. Source: reference/openparallax.md 2.7."""
+"""Time that an evaluation counts for the identical action. Source: OpenParallax, Shield."""
 
 MAX_ENTRIES: Final = 1000
 

@@ -1,6 +1,6 @@
 """Settings of goals: plans that the host works on for hours or days, and what one user may use of it.
 
-Source of the defaults: reference/wasp.md 4.12 and 4.13, those of the code where the page has others.
+Source of the defaults: WASP, goal engine and resource governor, those of the code where the page has others.
 """
 
 from datetime import timedelta

@@ -53,7 +53,7 @@ class RoutingPermissions:
 
 
 LEVEL_TIERS: Mapping[Level, str] = {Level.ZERO_TRUST: "free", Level.USER: "standard", Level.ADMIN: "elite"}
-"""Highest tier of each level, where there is a tier of that name. Source: reference/clawft.md 3.10."""
+"""Highest tier of each level, where there is a tier of that name. Source: clawft, permissions."""
 
 _LEVEL_DEFAULTS: Mapping[Level, RoutingPermissions] = {
     Level.ZERO_TRUST: RoutingPermissions(
@@ -72,7 +72,7 @@ _LEVEL_DEFAULTS: Mapping[Level, RoutingPermissions] = {
     ),
     Level.ADMIN: RoutingPermissions(Level.ADMIN, may_escalate=True, escalation_threshold=0.0, max_output_tokens=16384),
 }
-"""What each level may use where tiers are used and the settings say nothing. Source: reference/clawft.md 3.10."""
+"""What each level may use where tiers are used and the settings say nothing. Source: clawft, permissions."""
 
 
 class RoutingPermissionsSettings(SettingsSection):

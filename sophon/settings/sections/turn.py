@@ -1,6 +1,6 @@
 """Settings sections of a turn: agentic loop, context window, tools, plans, approvals, chain and memory.
 
-Source of the defaults: Sophon's orchestration guide, and design.md 4 where the guide gives no number.
+Source of the defaults: Sophon's orchestration guide, and our own choice where it gives no number.
 """
 
 from collections.abc import Iterator, Mapping

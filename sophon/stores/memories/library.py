@@ -65,7 +65,7 @@ class MemoryRepositories(Protocol):
 class LongTermMemory:
     """Entries of a store, with vectors if there is an `embedder`. Without one, or while it fails, words find them.
 
-    Source of the ranking: reference/clawdesk.md 1.7.
+    Source of the ranking: ClawDesk, memory search.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from sophon.private_files import PRIVATE_FILE, make_private_folder
 
 MEMORY_FILE: Final = "MEMORY.md"
 CAPTURED_HEADING: Final = "## Auto-captured"
-"""Followed by the date. Source: reference/openparallax.md 2.5."""
+"""Followed by the date. Source: OpenParallax, compaction."""
 
 DIGESTS_FILE: Final = ".captured"
 """Digests of all facts that were ever added to the MEMORY.md of the folder, a line each: one that is no longer in it

@@ -41,7 +41,7 @@ class Outbox(Repository):
     a limit is never in doubt after a kill. An ambiguous entry becomes sent when the platform confirms it later; only
     `mark_failed` (*) makes a sent one a dead letter. A dead entry is a dead letter, which can be retried; a withdrawn
     one is no longer needed. Of two concurrent senders of one entry, one gets IllegalTransition. Every transition
-    returns the updated entry. Source: reference/channels.md.
+    returns the updated entry.
     """
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:

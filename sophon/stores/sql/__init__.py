@@ -7,6 +7,6 @@ Alembic, which is loaded only for an outdated schema; `prepared_statement` holds
 `dialects` everything that differs between SQLite and PostgreSQL.
 
 Rejected: SQLAlchemy's asyncio engine on aiosqlite. It switches to a thread and back for every statement and commits
-every transaction separately (303 us per durable row, reference/performance.md). One switch per unit of work and one
+every transaction separately (303 us per durable row). One switch per unit of work and one
 commit for everything that waits cost a twentieth of it. So the drivers are the synchronous ones: sqlite3, psycopg.
 """

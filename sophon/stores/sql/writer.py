@@ -3,7 +3,7 @@
 Each unit of work is a function of the connection; all of a batch are answered after the commit. If one fails, the
 batch is rolled back and run again with a savepoint around each, so that a failure affects only its own caller.
 Savepoints would cost every batch what only few batches need. While a commit runs, the next batch collects: the more
-is written at once, the less each write costs. Source: reference/performance.md section 3, rule 13.
+is written at once, the less each write costs.
 
 A batch whose COMMIT got no answer is in doubt: its callers wait until the server says whether it was committed, and
 nothing else is written before. So an error always means that nothing was written, and a caller may repeat its write.

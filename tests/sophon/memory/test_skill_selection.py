@@ -15,7 +15,7 @@ def worth(skills: list[Skill], names: list[str]) -> float:
 
 
 def published(skills: list[Skill], budget: int) -> float:
-    """The greedy rule of clawdesk.md 1.8, written again."""
+    """The greedy rule of ClawDesk, skill selection, written again."""
     chosen: list[Skill] = []
     for skill in sorted(skills, key=lambda each: -(each.priority / each.tokens if each.tokens else 0)):
         fits = sum(each.tokens for each in chosen) + skill.tokens <= budget

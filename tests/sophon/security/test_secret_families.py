@@ -1,4 +1,4 @@
-"""The families of keys that the references name (wasp.md 4.10, openparallax.md 2.11), and what is near them."""
+"""The families of keys that the references name (WASP, OpenParallax), and what is near them."""
 
 import pytest
 

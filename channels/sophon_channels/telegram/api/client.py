@@ -179,7 +179,7 @@ def redirect_to_chat(payload: Mapping[str, Any], topic: str) -> dict[str, Any]:
 
     A part without space for the line is sent without it.
 
-    Source: reference/channels.md, "Forum topics". Telegram refuses to send to a deleted topic, and to one that is
+    Telegram refuses to send to a deleted topic, and to one that is
     closed.
     """
     redirected = {key: value for key, value in payload.items() if key != "reply_to"}

@@ -1,7 +1,7 @@
 """Rate limiter for everything that is sent to Telegram, so that Telegram does not have to refuse.
 
 About 1 message per second in a chat (short bursts pass), 20 per minute in a group, 30 per second overall; edits and
-typing indicators count (core.telegram.org/bots/faq, reference/channels.md). The limiter never waits: it returns the
+typing indicators count (core.telegram.org/bots/faq). The limiter never waits: it returns the
 necessary delay. Final messages may use all of a limit, previews half of it, and two thirds of that of a chat: one
 message of any three seconds is left for an answer, so that none waits for its own preview. Edits every 0.6 s, as
 nanobot makes them, are more than Telegram states for a chat, and a 429 for them would delay the answer.

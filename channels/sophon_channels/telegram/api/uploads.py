@@ -23,7 +23,7 @@ MAX_UPLOAD_BYTES = 50 * MEGABYTE
 MAX_LOCAL_UPLOAD_BYTES = 2000 * MEGABYTE
 """Maximum size of an upload to a server with `--local`, in bytes. Source: core.telegram.org/bots/api, local server."""
 MAX_PHOTO_BYTES = 10 * MEGABYTE
-"""Bytes. Source: reference/channels.md, "Files"."""
+"""Bytes. Source: Telegram Bot API."""
 
 PHOTO_MEDIA_TYPES = frozenset({"image/jpeg", "image/png", "image/webp"})
 """Media types that are sent as a photo."""

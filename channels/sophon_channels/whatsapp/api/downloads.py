@@ -15,7 +15,7 @@ from sophon_channels.whatsapp.api.errors import WhatsAppApiError
 
 MEGABYTE = 1024 * 1024
 MAX_BYTES_BY_KIND = {"image": 5 * MEGABYTE, "audio": 16 * MEGABYTE, "video": 16 * MEGABYTE, "document": 100 * MEGABYTE}
-"""Maximum size in bytes by kind. Source: reference/channels.md, "Media size"."""
+"""Maximum size in bytes by kind. Source: Meta's Cloud API."""
 
 DOWNLOAD_TIMEOUT_SECONDS = 300.0
 

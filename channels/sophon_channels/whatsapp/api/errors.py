@@ -1,4 +1,4 @@
-"""Cloud API errors, and the send result that each one means. Source: reference/channels.md, "Error codes"."""
+"""Cloud API errors, and the send result that each one means."""
 
 from sophon.security import RedactedError, redact
 from sophon_channels.backoff import backoff_delay

@@ -1,6 +1,6 @@
 """Rate limiter for WhatsApp: 80 messages per second of a number, about one per 6 s to one person.
 
-Source: reference/channels.md (errors 130429 and 131056). The limiter never waits: it returns the necessary delay.
+Source: Meta's Cloud API (errors 130429 and 131056). The limiter never waits: it returns the necessary delay.
 """
 
 from collections import OrderedDict

@@ -28,7 +28,7 @@ KIND_BY_MEDIA_TYPE: dict[str, OutboundMediaKind] = {
 """Message type by media type; all other files are documents."""
 
 MEDIA_ID_LIFETIME = timedelta(days=29)
-"""How long the id of an upload is used again; Meta keeps it for 30 days. Source: reference/channels.md, "Media in"."""
+"""How long the id of an upload is used again; Meta keeps it for 30 days."""
 
 TEXT_MEDIA_TYPES = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
 """Media types beside text/* that are uploaded as text/plain."""

@@ -32,7 +32,7 @@ MAX_CONCURRENT = 200
 """Messages accepted at once; the store commits up to 256 concurrent writes in one transaction."""
 
 QUEUE_FULL_NOTICE_INTERVAL_SECONDS = 60.0
-"""Minimum interval between two queue-full notices in a chat. Source: reference/channels.md, rule 6."""
+"""Minimum interval between two queue-full notices in a chat."""
 
 QUEUE_FULL_MESSAGE = "🚦 The queue is full, and your message was not accepted. Try again in a minute."
 """Reply to a message that the full queue rejected."""

@@ -30,7 +30,7 @@ from sophon_hosting.run_authorship import FOREIGN_SOURCES, FORWARDED_MESSAGE
 log = logging.getLogger("sophon")
 
 MAX_ATTACHMENT_BYTES = 20_000_000
-"""Maximum size of one file; the maximum that Telegram offers. Source: reference/channels.md."""
+"""Maximum size of one file; the maximum that Telegram offers."""
 
 DOWNLOAD_TIMEOUT_SECONDS = 60.0
 """Timeout for all files of a message together: meanwhile a worker is occupied."""

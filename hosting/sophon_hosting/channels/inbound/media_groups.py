@@ -24,17 +24,17 @@ PIECE_KIND = "piece"
 RETRY_SECONDS = 5.0
 """Delay before the next attempt after an error."""
 GATHER_SECONDS = 0.5
-"""How long to wait for a further piece after the last one. Source: reference/hosts.md."""
+"""How long to wait for a further piece after the last one."""
 RESUMED_GATHER_SECONDS = 3.0
 """The same for a group that an earlier process stored: the platform delivers the rest only when it is asked again."""
 MAX_GATHER_SECONDS = 5.0
 """How long to wait in total, from the first piece."""
 MAX_PIECES = 10
-"""Pieces of a full group, which is passed on at once. Source: reference/channels.md, "Files"."""
+"""Pieces of a full group, which is passed on at once. Source: Telegram Bot API."""
 MAX_DEBOUNCE_SECONDS = 60.0
 """How long quick messages of one person are joined in total, from the first."""
 MAX_QUICK_MESSAGES = 20
-"""Quick messages that become one message at most. Source: reference/hosts.md, the cap of OpenClaw's queue."""
+"""Quick messages that become one message at most. Source: the cap of OpenClaw's queue."""
 
 FLUSH_TIMEOUT_SECONDS = 10.0
 """How long a message waits until the quick messages before it are stored; then the platform delivers it again."""

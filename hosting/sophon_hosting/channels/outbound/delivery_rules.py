@@ -7,7 +7,7 @@ from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.outbound_file import OutboundFile
 
 MAX_AMBIGUOUS_ATTEMPTS = 3
-"""Maximum sends of an entry that may have arrived. Source: reference/channels.md, rule 2."""
+"""Maximum sends of an entry that may have arrived."""
 
 MAX_DOUBTFUL_SENDS = 8
 """Maximum sends of an entry that may have arrived, those included that a kill of the host interrupted. A kill says

@@ -16,7 +16,7 @@ from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.runs import outbound
 
 ERROR_NOTICE_INTERVAL = timedelta(seconds=60)
-"""Minimum interval between two error messages in a group. Source: reference/complaints.md, group spam."""
+"""Minimum interval between two error messages in a group."""
 
 EMPTY_REPLY = "(The answer had no visible text.)"
 """Text of a reply in which nothing is visible."""

@@ -25,10 +25,10 @@ from sophon_hosting.runs.checkpoint_store import load_checkpoint
 log = logging.getLogger("sophon")
 
 TYPING_INTERVAL_SECONDS = 4.0
-"""Interval of the typing indicator, which Telegram shows for 5 s. Source: reference/channels.md."""
+"""Interval of the typing indicator, which Telegram shows for 5 s."""
 
 PREVIEW_INTERVAL_SECONDS = {"direct": 1.0, "group": 3.0}
-"""Interval between two updates of a preview, by kind of chat. Source: reference/hosts.md."""
+"""Interval between two updates of a preview, by kind of chat."""
 
 MAX_TYPING_SECONDS = 600.0
 """Maximum duration of typing indicator and preview for one turn."""

@@ -1,6 +1,6 @@
 """The text of a `<skill>` call, `name(key="value", count=3)`: parsed without evaluating anything, and rendered.
 
-Source: reference/wasp.md 4.3. The published page promises Python literals where the published code keeps every value as
+Source: WASP, call parsing. The published page promises Python literals where the published code keeps every value as
 text; here literals have their type, unless the tool's parameter is a string, and a bare word is text.
 """
 

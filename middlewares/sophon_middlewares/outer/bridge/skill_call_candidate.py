@@ -1,6 +1,6 @@
 """Fallback forms of a `<skill>` call: `<name(...)>`, `[skill: name(...)]`, and `name(...)` alone on a line.
 
-Only names of offered tools begin one. Source: reference/wasp.md 4.3.
+Only names of offered tools begin one. Source: WASP, call parsing.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The `<skill>` dialect: `<skill>name(key="value")</skill>`, `<parallel>` batches. Source: reference/wasp.md 4.3."""
+"""The `<skill>` dialect: `<skill>name(key="value")</skill>`, `<parallel>` batches. Source: WASP, call parsing."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

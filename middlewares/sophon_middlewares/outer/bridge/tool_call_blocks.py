@@ -1,4 +1,4 @@
-"""The default dialect: calls as JSON in `<tool_call>` blocks. Source: reference/sophon.md 5.6."""
+"""The default dialect: calls as JSON in `<tool_call>` blocks. Source: Sophon's guide, prompt-tool bridge."""
 
 from collections.abc import Sequence
 from functools import lru_cache

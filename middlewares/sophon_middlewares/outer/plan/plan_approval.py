@@ -12,7 +12,7 @@ from sophon_middlewares.inner.reply import end_turn
 from sophon_middlewares.outer.plan.plan_state import PlanApprovalStatus, PlanState
 
 APPROVAL_RISK_THRESHOLD = Risk.MEDIUM
-"""Lowest step risk from which a plan needs approval. Source: reference/sophon.md 5.13."""
+"""Lowest step risk from which a plan needs approval. Source: Sophon's guide, planning."""
 
 MAX_TEXT_CHARACTERS = 300
 """Characters of the goal, and of a step's description, that the short preview shows."""

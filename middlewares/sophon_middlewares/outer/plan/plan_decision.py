@@ -20,10 +20,10 @@ SESSION_PLANNING: Key[str] = Key("planning.session", dump=str, load=str)
 """Planning mode of the session, for messages whose sender chose none; it does not hold for the steps of a plan."""
 
 AUTO_SCORE_THRESHOLD = 3
-"""Complexity score from which mode Auto plans. Source: reference/sophon.md 5.13."""
+"""Complexity score from which mode Auto plans. Source: Sophon's guide, planning."""
 
 VOTE_MAX_TOKENS = 3
-"""`max_tokens` of a vote. Source: reference/sophon.md 5.13."""
+"""`max_tokens` of a vote. Source: Sophon's guide, planning."""
 
 
 def can_plan(ctx: Context) -> bool:

@@ -22,7 +22,7 @@ class ActionAnnouncer:
 
     Rules: `sophon.decisions.action_claims`. The list has the actions with effects, and the failures that the reply
     hides. A reply that is not the model's answer, such as a refusal, stays as it is, and so does the report of a goal:
-    it tells what other turns did. Source: reference/wasp.md 4.14.
+    it tells what other turns did. Source: WASP, policy guards.
     """
 
     zone = "outer"

@@ -33,7 +33,7 @@ class ResponseValidator:
     The fault and the faulty reply are in the request of the corrective round, and not in the conversation. If the
     second reply is empty or an error, the first one stays. At most one corrective round per turn, whatever the second
     reply is; one that fails a check, too, is noted in the response's `detail`. A turn with a plan, and one that a tool
-    call alone has answered, are not asked again. Source: reference/wasp.md 4.14.
+    call alone has answered, are not asked again. Source: WASP, policy guards.
     """
 
     zone = "outer"

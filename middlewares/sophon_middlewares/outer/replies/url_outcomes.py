@@ -13,7 +13,7 @@ from sophon_middlewares.outer.replies.turn_actions import has_answer, list_actio
 class UrlOutcomes:
     """Ends the reply with the outcome of each address that the turn called, if there are two or more and one failed.
 
-    A result that begins with "error:" is a failure, whatever its tool reports. Source: reference/wasp.md 4.14.
+    A result that begins with "error:" is a failure, whatever its tool reports. Source: WASP, policy guards.
     """
 
     zone = "outer"

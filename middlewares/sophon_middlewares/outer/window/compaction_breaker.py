@@ -6,7 +6,7 @@ from sophon._python.lazy_dataclass import dataclass
 
 FAILURE_THRESHOLD = 3
 OPEN_SECONDS = 60.0
-"""The breaker opens for a minute after three failures in a row. Source: reference/clawdesk.md 1.3."""
+"""The breaker opens for a minute after three failures in a row. Source: ClawDesk, context guard."""
 
 MAX_MODELS = 256
 

@@ -1,7 +1,7 @@
 """Assembly of a context within a budget of tokens, without a model: without its middle, or what is unlike the question.
 
 The first message of the conversation is pinned, and the newest round; of the rest whole rounds are kept, so that no
-tool call loses its result. Source: reference/clawft.md 3.4. Its page pins the first message, its code the last one too,
+tool call loses its result. Source: clawft. Its page pins the first message, its code the last one too,
 which is the question of the turn and never dropped here. A pinned first message that is too large is cut, where theirs
 exceeds the budget.
 """

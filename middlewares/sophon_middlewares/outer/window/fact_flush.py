@@ -1,7 +1,7 @@
 """Flush before a compaction: a model lists the durable facts of the messages, and they become entries of the memory, or
 lines of MEMORY.md (`Memory.FlushTo`).
 
-Source: reference/openparallax.md 2.5 (at most 300 tokens, NONE for nothing, a failure is ignored). What is read are the
+Source: OpenParallax, compaction (at most 300 tokens, NONE for nothing, a failure is ignored). What is read are the
 messages of people only: what a page or a tool said never becomes trusted memory.
 """
 

@@ -1,6 +1,6 @@
 """Limits on the history in a request: the newest messages of earlier turns, by number and by tokens.
 
-Source: reference/clawdesk.md 1.1, stage HistorySanitize, which keeps 50 messages and 8,000 tokens.
+Source: ClawDesk, stage HistorySanitize, which keeps 50 messages and 8,000 tokens.
 """
 
 from collections.abc import Callable, Sequence

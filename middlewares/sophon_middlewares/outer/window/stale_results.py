@@ -1,6 +1,6 @@
 """Stale tool results: those of old turns are replaced by a summary in the model's view; what is stored stays.
 
-Source: reference/openparallax.md 2.4. A turn begins with a message of the user. There a result is replaced as soon as
+Source: OpenParallax. A turn begins with a message of the user. There a result is replaced as soon as
 it is four turns old, so that no prompt cache finds what is behind it in any turn. Here several turns are replaced at
 once, when the newest of them is four turns old. A result that is replaced once stays so, because turns only grow.
 """

@@ -14,7 +14,7 @@ MAX_SUMMARY_TOKENS = 1024
 
 RESULT_CHARACTER_LIMITS = (2000, 500)
 """Characters kept of each tool result, tried in order until the summary request fits its window. They are ClawDesk's
-for a request that overflowed (reference/clawdesk.md 1.3).
+for a request that overflowed (ClawDesk, context guard).
 """
 
 REQUEST_SHARE = 0.9

@@ -327,7 +327,7 @@ def next_recovery_step(done: RecoveryStep | None, *, shrinking_suffices: bool) -
 
     `shrinking_suffices`: with its large results cut the request is below the threshold of the size that was rejected.
 
-    Source: reference/clawdesk.md 1.3: first large tool results are cut, then the conversation is compacted, then the
+    Source: ClawDesk, context guard: first large tool results are cut, then the conversation is compacted, then the
     turn gives up. A step that cannot help is passed over, so that no request is sent in vain.
     """
     if done is None and shrinking_suffices:
