@@ -4,6 +4,8 @@ A turn that waits for people is written out elsewhere; a call that talks to a li
 bounded, and counts neither for the turn's active time nor for the call's timeout.
 """
 
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 from sophon.approvals import ApprovalRequest, Decision
@@ -16,14 +18,40 @@ NOBODY_ANSWERED = "nobody answered in time"
 CANCELLED = "the call that asked has ended"
 
 
+class Pausable(Protocol):
+    """Clock or timeout whose time can stand still."""
+
+    def pause(self) -> None:
+        """Stop its time until `resume`."""
+        ...
+
+    def resume(self) -> None:
+        """End the pause."""
+        ...
+
+
+@contextmanager
+def paused(clocks: Sequence[Pausable]) -> Generator[None]:
+    """Stop the time of the clocks during the block."""
+    for clock in clocks:
+        clock.pause()
+    try:
+        yield
+    finally:
+        for clock in clocks:
+            clock.resume()
+
+
 @runtime_checkable
 class HoldingGate(Protocol):
-    """Approval gate that suspends turns, but can also keep one waiting for an answer."""
+    """Approval gate that suspends turns, but can also keep one waiting for an answer; `request` waits for nobody."""
 
-    async def hold(self, request: ApprovalRequest, seconds: float, /) -> Decision:
-        """Return the answer of the person, at most after `seconds`; a rejection if there is none by then.
+    async def hold(self, request: ApprovalRequest, seconds: float, clocks: Sequence[Pausable], /) -> Decision:
+        """Return the answer of the person, at most `seconds` after the question was stored; a rejection if there is
+        none by then.
 
-        The question is withdrawn when the wait ends without an answer, by whatever reason.
+        While the person is asked the `clocks` are paused, and only then: the store may be unavailable. The question is
+        withdrawn when the wait ends without an answer, by whatever reason.
         """
         ...
 
@@ -33,15 +61,11 @@ async def hold_question(ctx: Context, request: ApprovalRequest, call: RunningCal
     ctx.emit(AgentStatus(status="waiting_approval", detail=request.tool))
     ctx.emit(build_request_event(request))
     decision = Decision.reject(CANCELLED)
-    ctx.stopwatch.pause()
-    call.timeout.pause()
     try:
-        decision = await _ask(ctx, request, seconds)
+        decision = await _ask(ctx, request, seconds, (ctx.stopwatch, call.timeout))
     except TimeoutError:
         decision = Decision.reject(NOBODY_ANSWERED)
     finally:
-        call.timeout.resume()
-        ctx.stopwatch.resume()
         ctx.emit(
             ApprovalResolved(
                 approval_id=request.id,
@@ -54,12 +78,13 @@ async def hold_question(ctx: Context, request: ApprovalRequest, call: RunningCal
     return decision
 
 
-async def _ask(ctx: Context, request: ApprovalRequest, seconds: float) -> Decision:
+async def _ask(ctx: Context, request: ApprovalRequest, seconds: float, clocks: Sequence[Pausable]) -> Decision:
     gate = ctx.services.approvals
     if isinstance(gate, HoldingGate):
-        return await gate.hold(request, seconds)
-    async with ctx.services.clock.timeout(seconds) as limit:
-        decision = await gate.request(request)
+        return await gate.hold(request, seconds, clocks)
+    with paused(clocks):
+        async with ctx.services.clock.timeout(seconds) as limit:
+            decision = await gate.request(request)
     if limit.expired():  # a gate that swallowed the timeout decided too late
         raise TimeoutError
     return decision

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TypeAlias
@@ -11,8 +11,8 @@ from typing import TypeAlias
 from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.clock import Clock
 from sophon.context.approval_events import build_request_event
-from sophon.context.held_questions import CANCELLED, NOBODY_ANSWERED
-from sophon.errors import NotFound
+from sophon.context.held_questions import CANCELLED, NOBODY_ANSWERED, Pausable, paused
+from sophon.errors import NotFound, StoreUnavailable
 from sophon.events import EventSink, NullEventSink
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.stores.approvals.contract import ApprovalRecord
@@ -84,27 +84,26 @@ class StoreApprovalGate:
         self.new_request_event.set()
         return Decision.suspend()
 
-    async def hold(self, request: ApprovalRequest, seconds: float, /) -> Decision:
+    async def hold(self, request: ApprovalRequest, seconds: float, clocks: Sequence[Pausable], /) -> Decision:
         """Keep the turn waiting for the answer to a question of a running call; see `HoldingGate.hold`.
 
         A decision of another process is noticed at its signal, or within `HELD_CHECK_SECONDS`. The time limit of the
-        run stands still.
+        run stands still with the `clocks`.
         """
         active_run = self._active_runs.get(turn_id_from_request(request))
         limit = active_run.timeout if active_run is not None else None
         if active_run is None or active_run.store is None or limit is None:
             return Decision.reject("the turn is not running on this host")
         active_run.may_have_asked = True
-        limit.pause()
         try:
             with self._held.hold(request.id, active_run.task_id) as may_be_decided:
                 await active_run.store.approvals.get_or_create(request, self._clock.now())
-                await self._wait_for_decision(request, may_be_decided, seconds)
+                with paused((limit, *clocks)):
+                    await self._wait_for_decision(request, may_be_decided, seconds)
         except asyncio.CancelledError:
-            await complete(self._withdraw(active_run, request, CANCELLED))
+            with suppress(StoreUnavailable):  # then the outcome of the run closes it
+                await complete(self._withdraw(active_run, request, CANCELLED))
             raise
-        finally:
-            limit.resume()
         return await self._withdraw(active_run, request, NOBODY_ANSWERED)
 
     async def _load_announcement(self, active_run: ActiveRun | None) -> None:

@@ -17,7 +17,7 @@ def services_for_turn(services: Services, active_run: ActiveRun, session_id: str
     What the turn stores shares the transactions of its session. Its operations on the store wait while that is
     unavailable, as long as the run may wait.
     """
-    store = cast(Store, TurnStore(active_run, session_id, event_bus, services.store))
+    store = cast(Store, TurnStore(active_run, session_id, event_bus, services.store, services.clock))
     active_run.store = cast(Store, WaitingStore(store, services.clock, active_run.may_wait_for_store))
     view = copy(services)
     view.store = active_run.store

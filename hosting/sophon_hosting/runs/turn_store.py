@@ -6,7 +6,10 @@ from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
 
+from sqlalchemy import Connection
+
 from sophon.approvals import ApprovalRequest
+from sophon.clock import Clock
 from sophon.messages import ToolResult
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.approvals.sql import ApprovalStore
@@ -28,8 +31,9 @@ from sophon_hosting.runs.active_runs import ActiveRun
 class TurnStore:
     """The store of one turn: what repositories collect of its writes is stored with its next transaction."""
 
-    def __init__(self, active_run: ActiveRun, session_id: str, event_bus: EventBus, store: Store) -> None:
+    def __init__(self, active_run: ActiveRun, session_id: str, event_bus: EventBus, store: Store, clock: Clock) -> None:
         self._active_run, self._session_id, self._event_bus, self._store = active_run, session_id, event_bus, store
+        self._clock = clock
 
     # Made when first used: a turn without tools needs none of them.
     @cached_property
@@ -54,7 +58,7 @@ class TurnStore:
     @cached_property
     def approvals(self) -> "TurnApprovals":
         """The approval requests."""
-        return TurnApprovals(self._active_run, self._session_id, self._event_bus, self._store.approvals)
+        return TurnApprovals(self._active_run, self._session_id, self._event_bus, self._store.approvals, self._clock)
 
     def __getattr__(self, name: str) -> Any:
         part = self.__dict__[name] = self._collecting(getattr(self._store, name))
@@ -168,16 +172,18 @@ class TurnApprovals:
     After a kill, the same call must be asked about; and whoever answers the event at once must find the request.
     """
 
-    def __init__(self, active_run: ActiveRun, session_id: str, event_bus: EventBus, approvals: ApprovalStore) -> None:
+    def __init__(
+        self, active_run: ActiveRun, session_id: str, event_bus: EventBus, approvals: ApprovalStore, clock: Clock
+    ) -> None:
         self._active_run, self._session_id = active_run, session_id
-        self._event_bus, self._approvals = event_bus, approvals
+        self._event_bus, self._approvals, self._clock = event_bus, approvals, clock
 
     async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
         """See `ApprovalStore.get_or_create`."""
         raise_refusal(self._active_run.checkpoint)
         # Before anything is awaited, and without a waiter, so that the request stays staged as long as its event is
         # pending: whichever transaction stores the event stores the request too. A known request is not changed.
-        write = Write(WriteKind.APPROVAL, partial(insert_request, request=request, at=at))
+        write = Write(WriteKind.APPROVAL, partial(_insert_when_stored, request=request, at=at, clock=self._clock))
         part = self._event_bus.stage(self._session_id, write, run_id=self._active_run.task_id)
         await self._event_bus.flush(self._session_id)
         raise_refusal(part)
@@ -192,3 +198,10 @@ def raise_refusal(part: StagedPart | None) -> None:
     """Raise the error for which the store has refused a part: nothing may follow that needs it."""
     if part is not None and part.error is not None:
         raise part.error
+
+
+def _insert_when_stored(connection: Connection, request: ApprovalRequest, at: datetime, clock: Clock) -> None:
+    """Insert a request that was made `at`. The time to decide begins now: before, nobody could be asked."""
+    waited = clock.now() - at
+    expires_at = request.expires_at + waited if request.expires_at else None
+    insert_request(connection, replace(request, expires_at=expires_at), at + waited)

@@ -11,6 +11,7 @@ from sophon.builtin_tools.questions import chat_ask, find_question_problem, rend
 from sophon.chain.pipeline import Next
 from sophon.context import Context, Step
 from sophon.context.approval_events import build_request_event
+from sophon.context.held_questions import HoldingGate
 from sophon.deadline import Deadline, timeout_at
 from sophon.errors import ChainError, CompositionError
 from sophon.events import AgentStatus, ApprovalResolved
@@ -259,18 +260,11 @@ async def request_decision(ctx: Context, request: ApprovalRequest, settings: App
     if is_new:
         _emit_waiting(ctx, request)
         ctx.emit(build_request_event(request))
-    clock = ctx.services.clock
-    deadline = Deadline.of(clock.now() + settings.timeout, clock)
-    ctx.stopwatch.pause()
-    try:
-        async with timeout_at(deadline, clock) as limit:
-            decision = check_decision(await ctx.services.approvals.request(request), ctx.services.approvals)
-        if limit.expired():  # a gate that swallowed the timeout decided too late
-            decision = timeout_decision(settings)
-    except TimeoutError:
-        decision = timeout_decision(settings)
-    finally:
-        ctx.stopwatch.resume()
+    gate = ctx.services.approvals
+    if isinstance(gate, HoldingGate):  # it waits for its store alone, in which the time of the person begins
+        decision = check_decision(await gate.request(request), gate)
+    else:
+        decision = await _wait_for_person(ctx, request, settings)
     if decision.verdict != "suspend":
         ctx.emit(
             ApprovalResolved(
@@ -284,6 +278,21 @@ async def request_decision(ctx: Context, request: ApprovalRequest, settings: App
     elif not is_new:  # a turn that goes on does not wait for what is decided by now
         _emit_waiting(ctx, request)
     return decision
+
+
+async def _wait_for_person(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings) -> Decision:
+    clock, gate = ctx.services.clock, ctx.services.approvals
+    deadline = Deadline.of(clock.now() + settings.timeout, clock)
+    ctx.stopwatch.pause()
+    try:
+        async with timeout_at(deadline, clock) as limit:
+            decision = check_decision(await gate.request(request), gate)
+    except TimeoutError:
+        return timeout_decision(settings)
+    finally:
+        ctx.stopwatch.resume()
+    # A gate that swallowed the timeout decided too late.
+    return timeout_decision(settings) if limit.expired() else decision
 
 
 def timeout_decision(settings: ApprovalSettings) -> Decision:

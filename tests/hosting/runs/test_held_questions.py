@@ -1,5 +1,6 @@
 """Questions of a running call: the turn is held and not suspended, for a bounded time, and no longer than the call."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,12 +11,14 @@ from sophon.context import Context
 from sophon.context.held_questions import hold_question
 from sophon.events import ApprovalRequested, ApprovalResolved
 from sophon.risk import Risk
+from sophon.stores.sql_store import SqlStore
 from sophon.tools.running_call import RUNNING_CALL
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approval_gate import HELD_CHECK_SECONDS
 from sophon_hosting.runs.approvals import DecisionRefused
 from sophon_hosting.runs.queue_entries import build_queue_entry
-from tests.hosting.runs.conftest import World
+from tests.hosting.runs.conftest import PATIENCE_SECONDS, World
+from tests.refusing_writes import allow_writes, refuse_writes
 
 HELD_SECONDS = 100.0
 
@@ -39,11 +42,13 @@ def world(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 async def ask(world: World, host: Host) -> tuple[Any, str]:
-    """Begin a turn whose call asks; return its receipt and the id of the question."""
+    """Begin a turn whose call asks, and wait until time is the person's; return its receipt and the question's id."""
     receipt = await world.send(host, "Stall where")
 
     async def is_asked() -> bool:
-        return bool(await world.store.approvals.list())
+        turns = [running.ctx for each in world.hosts for running in each.active_runs]
+        is_paused = any(ctx is not None and ctx.stopwatch._pauses for ctx in turns)
+        return is_paused and bool(await world.store.approvals.list())
 
     await world.until(is_asked)
     return receipt, (await world.store.approvals.list())[0].request.id
@@ -142,3 +147,38 @@ async def test_the_time_limit_of_a_run_stands_still_while_people_are_asked(world
     await world.clock.advance(HELD_SECONDS - 1)
     await host.approvals.decide(question, Decision.answer("here"), "ada")
     assert await result(world, receipt) == "Done: answer: here"
+
+
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+async def test_while_the_question_cannot_be_stored_the_time_of_the_call_runs(world: World, host: Host) -> None:
+    store, hold, ended = world.store, host._gate.hold, asyncio.Event()
+    assert isinstance(store, SqlStore)
+
+    async def refuse_first(*arguments: Any) -> Decision:
+        await refuse_writes(store)
+        try:
+            return await hold(*arguments)
+        finally:
+            ended.set()
+
+    host._gate.hold = refuse_first  # type: ignore[method-assign]
+    receipt = await world.send(host, "Stall where")
+
+    async def is_away() -> bool:
+        return not store.health.is_available
+
+    await world.until(is_away)
+    await world.clock.advance(9)
+    assert not ended.is_set()
+    await world.clock.advance(2)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await ended.wait()
+    allow_writes(store)
+
+    async def is_over() -> bool:
+        await world.clock.advance(1)
+        return (await world.run(receipt)).is_finished
+
+    await world.until(is_over)
+    assert "did not finish within 10 seconds" in await result(world, receipt)
+    assert await store.approvals.list() == []

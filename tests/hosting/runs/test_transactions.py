@@ -402,7 +402,7 @@ async def test_a_call_does_not_start_if_an_earlier_transaction_has_lost_its_audi
 ) -> None:
     await store.sessions.get_or_create("s", "ada")
     bus = EventBus(store.events, store.runs, clock)
-    turn = TurnStore(ActiveRun("r"), "s", bus, store)
+    turn = TurnStore(ActiveRun("r"), "s", bus, store, VirtualClock())
     await turn.audit.append([AuditEvent(datetime(2026, 1, 1), "proposed", "s")])
     with pytest.raises(ValueError, match="time zone"):
         await bus.flush("s")

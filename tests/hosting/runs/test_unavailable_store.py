@@ -189,6 +189,37 @@ async def test_a_turn_that_waits_for_the_store_can_be_cancelled(world, host, sto
     assert (run.status, world.begun) == ("cancelled", ["here"])
 
 
+def refuse_from_the_question_on(host: Host, store: SqlStore, method: str = "request") -> None:
+    """Let writes fail as soon as the gate is to store a question."""
+    ask = getattr(host.services.approvals, method)
+
+    async def refuse_first(*arguments):
+        setattr(host.services.approvals, method, ask)
+        await refuse_writes(store)
+        return await ask(*arguments)
+
+    setattr(host.services.approvals, method, refuse_first)
+
+
+async def test_the_time_to_decide_begins_when_the_question_is_stored(world, host, store) -> None:
+    refuse_from_the_question_on(host, store)
+    receipt = await world.send(host, "Pay Bob")
+    await unavailable(store)
+    for _ in range(80):
+        await world.clock.advance(5)
+    allow_writes(store)
+
+    async def is_asked() -> bool:
+        await world.clock.advance(1)
+        return bool(await store.approvals.list())
+
+    await world.until(is_asked)
+    approval = await world.suspended(host, receipt)
+    await world.clock.advance(240)
+    await host.approvals.decide(approval, world.approve, "ada")
+    assert (await world.ended(receipt)).response["text"] == "Done: paid Bob"
+
+
 async def test_interruptions_by_the_store_never_give_a_task_up(world, host, store) -> None:
     begin, refused = store.runs.begin, []
 
