@@ -41,7 +41,7 @@ _SOF_MARKERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 class Image:
     """One image: its file in base64, or the http(s) address from which the provider loads it.
 
-    `media_type` is one of `MEDIA_TYPES` for a file, and empty for an address. `name` is what people call it. Sophon
+    `media_type` is that of a file (`find_media_type`), and empty for an address. `name` is what people call it. Sophon
     itself never loads the address. Make one with `image_from_bytes` or `image_from_url`, which check it.
     """
 
@@ -67,7 +67,7 @@ class Image:
 
 
 def image_from_bytes(content: bytes, *, name: str = "") -> Image:
-    """Return the image of a file. Raises InputError if it is too large, or in none of the formats of `MEDIA_TYPES`."""
+    """Return the image of a file. Raises InputError if it is too large, or in no known format."""
     if not isinstance(content, bytes | bytearray | memoryview):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError(f"the image is {content!r:.60}; give the bytes of its file: Path(...).read_bytes()")
     if len(content) > MAX_IMAGE_BYTES:

@@ -1,4 +1,4 @@
-"""Host without network interfaces: accept messages, run them, record decisions and cancel, within one process."""
+"""Host without network interfaces: accept messages, run them, record decisions and cancel."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Text table of a chain for `Pipeline.explain_chain()`: order, name, zone and actions of each middleware."""
+"""Text table of a chain for `Pipeline.explain()`: order, name, zone and actions of each middleware."""
 
 import textwrap
 from collections.abc import Sequence

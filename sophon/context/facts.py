@@ -14,7 +14,7 @@ class Step:
     """The plan step that a child turn executes.
 
     `approved_risk` is the risk level up to which a person approved the step with its plan; None if nobody was asked. It
-    covers the tools of `tool_hints` if there are any, and never a call of Critical risk (`plan_covers_call`).
+    covers the tools of `tool_hints` if there are any, and never a call of Critical risk.
     `started_at` is the turn's active time in seconds when this try of the step began, or that of the step whose plan it
     belongs to; None for no time limit of its own.
     """

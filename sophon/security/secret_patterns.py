@@ -5,8 +5,8 @@ stays in front of the marker. A value ends before `[`, so that no pattern matche
 possessive or followed by what it cannot match, so that the time is linear.
 
 A boundary is a character after which a text may be cut: white space, a quote, and every character from U+0E00 on (Thai,
-Chinese and others write no spaces). No pattern crosses a boundary, except where `secret_beginnings` says so and in
-private keys, so that what stands on both sides of another boundary can be redacted on its own.
+Chinese and others write no spaces). No pattern crosses a boundary, except in private keys and behind the beginnings
+that `redaction_pieces` knows, so that what stands on both sides of another boundary can be redacted on its own.
 """
 
 import re

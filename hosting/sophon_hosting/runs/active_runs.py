@@ -26,7 +26,7 @@ class HeldOutcome:
 
 @dataclass(slots=True, eq=False)
 class ActiveRun:
-    """Run that a worker is running.
+    """Run that this process runs, in a consumer of the worker, or ends (`RunTerminator`).
 
     `pending_approval_ids` holds the ids of approvals requested in this pass and not decided; the run `may_have_asked`
     from the moment at which it begins to store the first. `is_finalizing` is True while and after the outcome or the
@@ -146,7 +146,7 @@ class ActiveRun:
 
 
 class ActiveRuns:
-    """Registry of the active runs by task id; at most one per consumer of the worker."""
+    """Registry of the active runs by task id: at most one per consumer of the worker, and those being ended."""
 
     def __init__(self) -> None:
         self._active_runs: dict[str, ActiveRun] = {}

@@ -75,10 +75,13 @@ class OutcomeWriter:
             active_run.held_outcome = HeldOutcome(records, turn_end)
             raise
         active_run.begin_finalizing()
-        withdrawn: list[ApprovalRequest] = []
-        withdrawal = None
-        if active_run.may_have_asked:
-            withdrawal = Withdrawal(WITHDRAWN, lambda requests: withdrawn.__setitem__(slice(None), requests))
+        withdrawn: Sequence[ApprovalRequest] = ()
+
+        def note_withdrawn(requests: Sequence[ApprovalRequest]) -> None:
+            nonlocal withdrawn
+            withdrawn = requests
+
+        withdrawal = Withdrawal(WITHDRAWN, note_withdrawn) if active_run.may_have_asked else None
 
         def build_events(last_record_seq: int) -> Sequence[Event]:
             resolutions = [build_resolution_event(request, WITHDRAWN) for request in withdrawn]

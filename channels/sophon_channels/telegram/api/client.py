@@ -165,7 +165,7 @@ class TelegramClient:
 
 
 def identity_from_user(user: JsonObject) -> BotIdentity:
-    """Return the bot's identity from the user that `TelegramClient.me` returns."""
+    """Return the bot's identity from the user that `TelegramClient.get_me` returns."""
     return BotIdentity(get_int(user, "id") or 0, get_text(user, "username"))
 
 

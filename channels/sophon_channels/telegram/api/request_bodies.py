@@ -44,7 +44,7 @@ BOT_COMMANDS = (
 
 
 def split_chat_key(key: str) -> tuple[str, str | None]:
-    """Return chat id and thread id of a `Place.chat_key`."""
+    """Return chat id and thread id of a chat key, `CHAT` or `CHAT/THREAD`."""
     chat, _, thread = key.partition("/")
     return chat, thread or None
 
