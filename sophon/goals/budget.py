@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 
@@ -10,19 +10,12 @@ BudgetDimension: TypeAlias = Literal[
     "planning_tokens", "execution_tokens", "replans", "steps", "parallel", "memory_bytes", "runtime_seconds"
 ]
 
-PUBLISHED_PAGE: Final[Mapping[BudgetDimension, int]] = {
-    "planning_tokens": 4000,
-    "execution_tokens": 20_000,
-    "steps": 8,
-}
-"""Values of the published page where they differ from those of the code, which are the defaults here."""
-
 
 @dataclass(frozen=True, slots=True)
 class GoalBudget:
     """Limits of a goal. Tokens are those that models wrote; `parallel` steps run at once, the others are totals.
 
-    The defaults are those of WASP's code (goal engine).
+    The defaults are those of WASP's code (goal engine); docs/goals.md has those of its page beside them.
     """
 
     planning_tokens: int = 2000

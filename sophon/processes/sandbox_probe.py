@@ -46,11 +46,6 @@ def find_probed(program: str) -> Sandbox | None:
     return _PROBED.get(program)
 
 
-def forget_probes() -> None:
-    """Forget what was found, for tests that change the machine."""
-    _PROBED.clear()
-
-
 async def _probe(program: str) -> Sandbox:
     if sys.platform != "linux":
         return Sandbox(program, problem="there is a sandbox on Linux only")

@@ -36,11 +36,6 @@ class StreamRedactor:
         self._footer = ""
         """The end of these chunks, in which the key's footer may have begun."""
 
-    @property
-    def held_characters(self) -> int:
-        """How many characters were fed and not returned."""
-        return len(self._held) + sum(map(len, self._key))
-
     def feed(self, text: str) -> str:
         """Return the redacted text that no later chunk can change."""
         if self._key:

@@ -92,10 +92,6 @@ def _subclass_tree(root: type[SophonError]) -> Iterator[type[SophonError]]:
         yield from _subclass_tree(subclass)
 
 
-ERROR_CODES = list_error_codes()
-"""Label values for failed tasks and attempts at import time; `Metrics` reads them again, the rest is `other`."""
-
-
 class Metrics:
     """Event sink that counts the events of a host.
 

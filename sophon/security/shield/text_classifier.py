@@ -60,8 +60,7 @@ class TextClassifier:
 
     def rate(self, text: str) -> float:
         """Return the probability of an attack, from 0 to 1: that of the passage with the highest."""
-        sentences = list(map(self._read_sentence, split_sentences(fold(text))))
-        return max(map(self.rate_features, self._find_features_of_passages(sentences)), default=0.0)
+        return max(map(self.rate_features, self.list_features(fold(text))), default=0.0)
 
     def rate_features(self, features: set[int]) -> float:
         """Return the probability of an attack in a passage."""
@@ -74,9 +73,9 @@ class TextClassifier:
         values = [weights.get(each, 0.0) for each in sorted(features)]
         return self.bias + sum(values) / damp(len(values))
 
-    def list_features(self, text: str) -> list[set[int]]:
-        """Return the features of each passage of a text."""
-        return list(self._find_features_of_passages(list(map(self._read_sentence, split_sentences(text)))))
+    def list_features(self, text: str) -> Iterator[set[int]]:
+        """Yield the features of each passage of a folded text."""
+        return self._find_features_of_passages(list(map(self._read_sentence, split_sentences(text))))
 
     def find_features(self, passage: str) -> set[int]:
         """Return the features of a passage, however long it is."""

@@ -345,10 +345,6 @@ class RunStore(Protocol):
         """
         ...
 
-    async def count_ahead(self, run_id: str) -> int:
-        """Return how many queued runs were accepted before it; 0 if it is not queued."""
-        ...
-
     async def expire(self, before: datetime) -> int:
         """Delete the runs that ended before a time, with their keys and outbound entries; return how many.
 

@@ -192,10 +192,6 @@ class SqlRunStore:
             ]
         )
 
-    async def count_ahead(self, run_id: str) -> int:
-        """See `RunStore.count_ahead`."""
-        return await self._database.read(partial(transactions.count_ahead, run_id=run_id))
-
     async def expire(self, before: datetime) -> int:
         """See `RunStore.expire`. Uses a transaction per batch."""
         is_sending = exists().where(outbound.c.run_id == runs.c.id, outbound.c.open)

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, select
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.attachments.contract import ids_in_options
@@ -296,14 +296,6 @@ def find(connection: Connection, run_id: str) -> Run | None:
 def find_by_key(connection: Connection, key: InboundKey) -> Run | None:
     found = statements.SELECT_BY_INBOUND_KEY.fetch_record(connection, asdict(key))
     return None if found is None else statements.run_from_row(connection, found)
-
-
-def count_ahead(connection: Connection, run_id: str) -> int:
-    run = get(connection, run_id)
-    if run.status != "queued":
-        return 0
-    before: tuple[ColumnElement[bool], ...] = (statements.has_status("queued"), runs.c.number < run.order)
-    return connection.execute(select(func.count()).select_from(runs).where(*before)).scalar_one()
 
 
 def not_found(connection: Connection, run_id: str) -> Exception:

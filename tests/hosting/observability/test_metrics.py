@@ -15,7 +15,7 @@ from sophon.errors import ChainError, SophonError
 from sophon.messages import FinishReason, ToolCallOutcome, Usage
 from sophon.models.model import Purpose
 from sophon.stores.health import REASONS
-from sophon_hosting.observability.metrics import DECISIONS, ERROR_CODES, OTHER_LABEL, Metrics
+from sophon_hosting.observability.metrics import DECISIONS, OTHER_LABEL, Metrics, list_error_codes
 from sophon_hosting.queue.contract import QueueStatistics
 
 IDLE = QueueStatistics(
@@ -95,8 +95,8 @@ LABELS = {
     "status": {"completed", "failed", "cancelled"},
     "level": {"warning", "critical", "breaker"},
     "how": {"summary", "truncation"},
-    "reason": {*ERROR_CODES, *get_args(FinishReason)},
-    "outcome": {*ERROR_CODES, *get_args(ToolCallOutcome)},
+    "reason": {*list_error_codes(), *get_args(FinishReason)},
+    "outcome": {*list_error_codes(), *get_args(ToolCallOutcome)},
 }
 """What each label may say besides `other`."""
 

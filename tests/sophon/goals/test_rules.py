@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sophon.goals.autonomy import Autonomy, limit_autonomy, parse_autonomy, promote_risk, requires_confirmation
-from sophon.goals.budget import PUBLISHED_PAGE, GoalBudget, GoalSpending, find_exhausted, list_budget
+from sophon.goals.budget import GoalBudget, GoalSpending, find_exhausted, list_budget
 from sophon.goals.goal import PRIORITIES, Goal
 from sophon.goals.stability import Stability, compute_backoff_seconds, is_replan_storm, normalise_error
 from sophon.goals.task_node import TaskNode
@@ -24,7 +24,6 @@ def test_the_limits_are_those_of_the_published_code():
         "memory_bytes": 1_048_576,
         "runtime_seconds": 3600,
     }
-    assert PUBLISHED_PAGE == {"planning_tokens": 4000, "execution_tokens": 20_000, "steps": 8}
     assert PRIORITIES == {"user": 8, "agent": 6, "default": 5, "autonomous": 3}
 
 

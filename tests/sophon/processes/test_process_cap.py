@@ -16,7 +16,7 @@ from sophon.processes.process_cap import (
     list_candidates,
     needs_group,
 )
-from sophon.processes.sandbox_probe import forget_probes, probe_sandbox
+from sophon.processes.sandbox_probe import probe_sandbox
 from tests.bubblewrap import require_sandbox
 
 EVERYBODY = "         0          0 4294967295\n"
@@ -95,11 +95,8 @@ async def test_without_a_cap_there_is_no_sandbox(monkeypatch: pytest.MonkeyPatch
     await require_sandbox()
     monkeypatch.setattr(sandbox_probe, "needs_group", lambda: True)
     monkeypatch.setattr(sandbox_probe, "find_group_folder", lambda membership: None)
-    forget_probes()
-    try:
-        assert (await probe_sandbox("bwrap")).problem == NO_CAP
-    finally:
-        forget_probes()
+    monkeypatch.setattr(sandbox_probe, "_PROBED", {})
+    assert (await probe_sandbox("bwrap")).problem == NO_CAP
 
 
 async def test_the_sandbox_of_root_has_a_group_that_is_removed_after_each_run() -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from sophon.errors import ToolError
-from sophon.processes import sandbox_runner
+from sophon.processes import sandbox_probe, sandbox_runner
 from sophon.processes.command_result import CommandResult
 from sophon.processes.process_cap import SPARE_PROCESSES
 from sophon.processes.process_tree import TreeUsage
 from sophon.processes.sandbox_policy import Sandbox, SandboxLimits, SandboxPolicy
-from sophon.processes.sandbox_probe import forget_probes, probe_sandbox
+from sophon.processes.sandbox_probe import probe_sandbox
 from sophon.processes.sandbox_runner import find_excess, run_in_sandbox
 from tests.bubblewrap import require_sandbox
 from tests.programs import run_command
@@ -265,13 +265,13 @@ async def test_a_machine_without_a_sandbox_is_described(tmp_path: Path, content:
     assert problem in (await probe_sandbox(str(program))).problem
 
 
-async def test_what_was_found_stays_until_the_process_ends(tmp_path: Path) -> None:
+async def test_what_was_found_stays_until_the_process_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "bwrap"
     assert "is not installed" in (await probe_sandbox(str(program))).problem
     program.write_text("#!/bin/sh\nexit 0")
     program.chmod(0o755)
     assert "is not installed" in (await probe_sandbox(str(program))).problem
-    forget_probes()
+    monkeypatch.setattr(sandbox_probe, "_PROBED", {})
     assert "too old" in (await probe_sandbox(str(program))).problem
 
 

@@ -40,11 +40,7 @@ class ToolCallScanner:
         self._in_tool_result = False
         self._rescans = 0
         self._rest = ""
-
-    @property
-    def buffered_characters(self) -> int:
-        """Number of buffered characters that need the next piece: at most `max_partial_characters` of the tags."""
-        return len(self._rest)
+        """What needs the next piece: at most `max_partial_characters` of the tags."""
 
     def feed(self, text: str) -> str:
         """Process the next piece of the reply; return the text that has become visible."""

@@ -21,9 +21,6 @@ _ACCEPTS_TEMPERATURE = re.compile(
     r"claude-(?:[23]|instant|(?:opus|sonnet|haiku)-4(?:-[0-6])?(?:$|[-@](?:\d{6,}|latest)))"
 )
 
-MAX_MARKS = 4
-"""Marks of a request; more are rejected: one on the tools, one on the system prompt, two on the messages."""
-
 MARK = {"type": "ephemeral"}
 """Value of `cache_control`: cached for five minutes from the last use."""
 
@@ -32,10 +29,11 @@ WRITE_COST_FACTOR = 1.25
 
 
 class RequestWriter:
-    """Writer of one model's request bodies, with prompt-cache marks: see `cache_marks`.
+    """Writer of one model's request bodies, with prompt-cache marks: see `mark_last_block`, `mark_messages`.
 
     The tools and the system prompt are marked in every request; the messages only in those of a conversation, which
-    goes on, because nobody would read what a single question writes to the cache.
+    goes on, because nobody would read what a single question writes to the cache. Anthropic rejects more than four
+    marks: one is on the tools, one on the system prompt, two are on the messages.
     """
 
     __slots__ = ("_accepts_temperature", "_model", "_tools_json")

@@ -306,7 +306,7 @@ def test_little_is_undecided_so_that_the_time_is_linear(reply: str, sizes: list[
     for size in sizes:
         scanner.feed(reply[position : position + size])
         position += size
-        assert scanner.buffered_characters <= TOOL_CALL_TAGS.max_partial_characters
+        assert len(scanner._rest) <= TOOL_CALL_TAGS.max_partial_characters
 
 
 def test_a_malformed_call_keeps_the_name_that_it_seems_to_have() -> None:

@@ -423,14 +423,6 @@ async def test_a_run_is_found_by_the_key_it_was_accepted_with(store: Store):
     assert await store.runs.find_by_key(KEY) is None
 
 
-async def test_ahead_counts_the_queued_runs_that_came_before(store: Store):
-    await accepted(store, "a", "b", "c", "d")
-    await store.runs.begin("a", NOON)
-    assert [await store.runs.count_ahead(name) for name in "abcd"] == [0, 0, 1, 2]
-    await store.runs.finish("c", CANCELLED)
-    assert [await store.runs.count_ahead(name) for name in "acd"] == [0, 0, 1]
-
-
 async def test_unfinished_runs_come_in_the_order_of_acceptance(store: Store):
     for name in "dcba":
         await store.runs.accept(message(name, name))
@@ -543,7 +535,6 @@ async def test_unknown_runs_are_not_found(store: Store):
         runs.suspend("x", {}, []),
         runs.finish("x", CANCELLED),
         runs.request_cancel("x"),
-        runs.count_ahead("x"),
         runs.load_logs("x"),
     ):
         with pytest.raises(NotFound):

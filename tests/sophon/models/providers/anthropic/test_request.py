@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sophon.messages import Message, Reasoning, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest, Purpose
 from sophon.models.providers.anthropic.messages import FIRST_MESSAGE, call_id_to_wire
-from sophon.models.providers.anthropic.request import MARK, MAX_MARKS, RequestWriter, accepts_temperature
+from sophon.models.providers.anthropic.request import MARK, RequestWriter, accepts_temperature
 from sophon.tools.tool import Tool, tool
 
 INFO = ModelInfo("claude-sonnet-4-6", "anthropic", max_output_tokens=64_000)
@@ -221,7 +221,7 @@ def test_each_request_reads_what_the_one_before_it_has_written() -> None:
         after = write(*transcript, tools=(now,))
         assert marks(before)[-1] in marks(after)
         before = after
-    assert len(marks(before)) == MAX_MARKS
+    assert len(marks(before)) == 4
 
 
 @pytest.mark.parametrize("purpose", ["vote", "title", "compaction", "plan"])
@@ -246,4 +246,4 @@ def test_whatever_a_transcript_is_sides_alternate_texts_are_not_blank_and_marks_
     assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"] * (len(roles) % 2)
     blocks = [*body.get("system", []), *(block for each in body["messages"] for block in each["content"])]
     assert all(block["text"].strip() for block in blocks if block["type"] == "text")
-    assert len(marks(body)) <= MAX_MARKS
+    assert len(marks(body)) <= 4
