@@ -11,7 +11,7 @@ from sophon.context.usage_rows import usage_rows
 from sophon.errors import NotFound, SophonError, StoreError, StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.services import Services
-from sophon.stores.run_fence import StaleRun
+from sophon.stores.run_fence import OutdatedRun, StaleRun
 from sophon.stores.runs.contract import Run
 from sophon.task_timeout import TaskTimeout
 from sophon.trace_context import PROPAGATED
@@ -171,6 +171,8 @@ class Worker:
             return False, False
         except StaleRun:
             active_run.is_stale = True
+        except OutdatedRun:
+            active_run.is_outdated = True
         except asyncio.CancelledError:
             if not active_run.is_stale:
                 log.info("run %s was interrupted", active_run.task_id)

@@ -1,4 +1,4 @@
-"""Fences of runs: in the name of which start of a run something is written."""
+"""Fences of runs: in the name of which start of a run something is written, and what a start may not write."""
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SophonError
@@ -15,6 +15,19 @@ class StaleRun(SophonError):
     def __init__(self, run_id: str, start: int) -> None:
         self.run_id, self.start = run_id, start
         super().__init__(f"start {start} of run {run_id} can write nothing: the run was continued elsewhere")
+
+
+class OutdatedRun(SophonError):
+    """A run was changed between the read and the begin of a start, which must not go on with what it has read.
+
+    Nobody else runs it: it is to be read and begun again at once.
+    """
+
+    code = "outdated_run"
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        super().__init__(f"run {run_id} was changed after it was read; read and begin it again")
 
 
 @dataclass(frozen=True, slots=True)

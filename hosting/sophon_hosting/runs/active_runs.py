@@ -40,7 +40,8 @@ class ActiveRun:
     written with the outcome, `stored_usage` the part of it that the stored checkpoint has. `released` is set when the
     worker has released the run. `timeout` is its time limit while its chain runs. `fence` is in whose name the run
     writes, from its begin on. It ends without an outcome here once it `is_stale`, continued elsewhere, if it
-    `waits_for` an earlier run of its session, and once it `has_lost_lease`: another worker has its task then. With
+    `is_outdated`, changed between read and begin, if it `waits_for` an earlier run of its session, and once it
+    `has_lost_lease`: another worker has its task then. With
     `unless_running` another process gets no outcome from here while it runs it.
     """
 
@@ -70,6 +71,7 @@ class ActiveRun:
     released: asyncio.Event = field(default_factory=asyncio.Event)
     fence: RunFence | None = None
     is_stale: bool = False
+    is_outdated: bool = False
     waits_for: str = ""
 
     @property
@@ -79,8 +81,8 @@ class ActiveRun:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether the run gets its outcome from a later start: it is stale, or waits for an earlier run."""
-        return self.is_stale or bool(self.waits_for)
+        """Whether the run gets its outcome from a later start: it is stale or outdated, or waits for an earlier run."""
+        return self.is_stale or self.is_outdated or bool(self.waits_for)
 
     @property
     def start(self) -> int | None:

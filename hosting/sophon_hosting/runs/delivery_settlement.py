@@ -110,12 +110,16 @@ class DeliverySettlement:
 
 
 async def give_back(active_run: ActiveRun, delivery: Delivery, queue: TaskQueue, runs: RunStore) -> None:
-    """Give the entry back uncounted, to be delivered again later: then its run is over, or can begin.
+    """Give the entry back uncounted, to be delivered again later: then its run is over, or can begin. One that was
+    changed since it was read can begin at once.
 
     The delivery of a stale start has mostly ended already, and nothing changes. Raises StoreError, QueueUnavailable.
     """
     entry, delay_seconds = delivery.entry, RETRY_SECONDS
-    if active_run.is_stale:
+    if active_run.is_outdated:
+        log.info("run %s was changed after it was read, and is begun again", entry.task_id)
+        delay_seconds = 0.0
+    elif active_run.is_stale:
         log.info("run %s was continued elsewhere", entry.task_id)
         delay_seconds = max(delay_seconds, queue.lease_seconds or 0.0)
     else:

@@ -18,7 +18,7 @@ from sophon.events import Emit, Event
 from sophon.messages import Response
 from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.run_fence import RunFence, StaleRun
+from sophon.stores.run_fence import OutdatedRun, RunFence, StaleRun
 from sophon.stores.runs.contract import BeginResult, FinishResult, Run, RunError, RunOutcome, Withdrawal
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
@@ -173,7 +173,7 @@ class RunTurnLog:
 
     async def begin(self, turn: TurnFacts, records: Sequence[SessionRecord], events: TurnEvents, emit: Emit, /) -> None:
         """See `TurnLog.begin`. Begins the run with it. Raises ChainError if the run has its outcome, or waits for an
-        earlier one, and StaleRun if another has started it.
+        earlier one, StaleRun if another has started it, and OutdatedRun if it was changed since it was read.
 
         A run whose cancellation was requested meanwhile is cancelled.
         """
@@ -206,11 +206,14 @@ class RunTurnLog:
         except StaleRun:
             active_run.is_stale = True
             raise
+        except OutdatedRun:
+            active_run.is_outdated = True
+            raise
         active_run.must_begin = False
         if result.verdict == "begun" and result.run.checkpoint is not None:
             # Its earlier start has stored one since this one was loaded: from the beginning, calls would run again.
-            active_run.is_stale = True
-            raise StaleRun(run.id, result.run.starts)
+            active_run.is_outdated = True
+            raise OutdatedRun(run.id)
         if result.verdict == "over":
             active_run.has_outcome = True
             raise ChainError(f"run {run.id} has its outcome already")

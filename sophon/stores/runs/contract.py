@@ -263,8 +263,8 @@ class RunStore(Protocol):
     ) -> BeginResult:
         """Start or resume the run; store session records and events with it, unless it is over or waits.
 
-        `seen_starts` is the number of starts of the run as the caller has read it, and `seen_text` its text; StaleRun
-        if it has started since, or its text was replaced.
+        `seen_starts` is the number of starts of the run as the caller has read it, and `seen_text` its text. Raises
+        StaleRun if it has started since, OutdatedRun if its text was replaced.
         """
         ...
 

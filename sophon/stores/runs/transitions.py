@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from sophon.errors import ChangedMeanwhile, InputError, NotFound, SessionTaken
-from sophon.stores.run_fence import StaleRun, check_start
+from sophon.stores.run_fence import OutdatedRun, check_start
 from sophon.stores.runs.contract import BeginResult, Precondition, Run, RunStatus
 from sophon.stores.sessions.contract import SessionSummary
 
@@ -45,7 +45,7 @@ def check_session_owner(run: Run, session: SessionSummary | None, session_owner:
 def begin_run(
     run: Run, at: datetime, *, waits_for: str = "", seen_starts: int | None = None, seen_text: str | None = None
 ) -> BeginResult:
-    """Return the run after `begin`, and the verdict for its worker. Raises StaleRun; see `RunStore.begin`.
+    """Return the run after `begin`, and the verdict for its worker. Raises StaleRun, OutdatedRun; see `RunStore.begin`.
 
     `waits_for` is the id of the first unfinished run before it in its session, "" if there is none.
     """
@@ -58,7 +58,7 @@ def begin_run(
     if seen_starts is not None:
         check_start(run.id, seen_starts, run.starts)
     if seen_text is not None and seen_text != run.text:
-        raise StaleRun(run.id, run.starts)
+        raise OutdatedRun(run.id)
     return BeginResult(
         replace(run, status="running", starts=run.starts + 1, started_at=run.started_at or at, waiting_for=()),
         "begun",

@@ -1,10 +1,16 @@
 """What becomes of runs when a host starts or dies, or the queue loses its memory: nothing is lost or run twice."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
+from sophon import Context, Next, Pipeline, Response
 from sophon.events import StreamReset
+from sophon_hosting.fanout.local import LocalFanout
 from sophon_hosting.queue.contract import QueueEntry
+from sophon_middlewares.chains import twelve
 from tests.hosting.several_hosts.conftest import LEASE_SECONDS
 from tests.shared_memory_queue import SharedMemoryQueue
 
@@ -146,7 +152,36 @@ async def test_a_start_that_was_loaded_before_the_checkpoint_of_the_earlier_one_
 
     await group.later(is_over)
     assert reads[0] is not None
+    assert group.clock.monotonic() < 2 * LEASE_SECONDS  # the lease of the dead host, and no further one
     assert ((await read(receipt.task_id)).status, group.begun) == ("completed", ["here"])
     assert (await group.said("s"))[0] == "Stall here"
     assert (await group.names("s")).count("tool_call_started") == 1
     assert len([text for text in await group.said("s") if text == "Stall here"]) == 1
+
+
+async def shout(ctx: Context, next: Next) -> None:
+    ctx.response = Response(ctx.text.upper(), "stop")
+
+
+@pytest.mark.parametrize("chain", [twelve, lambda services: Pipeline.compose(shout)], ids=["chain", "worker"])
+async def test_a_run_whose_text_was_replaced_after_it_was_read_is_begun_at_once_with_the_new_one(
+    group, monkeypatch, caplog, chain
+) -> None:
+    """By its chain, or by the worker where the chain does not begin it."""
+    host = group.host(queue=SharedMemoryQueue(group.broker), fanout=LocalFanout(group.network), chain=chain)
+    await host.start()
+    begin, texts = group.store.runs.begin, []
+
+    async def replace_first(run_id: str, *arguments, **named):
+        texts.append(named["seen_text"])
+        if len(texts) == 1:
+            assert await host.replace_text(run_id, "the", {})
+        return await begin(run_id, *arguments, **named)
+
+    monkeypatch.setattr(group.store.runs, "begin", replace_first)
+    with caplog.at_level(logging.INFO):
+        receipt = await group.send(host, "teh")
+        run = await group.ended(receipt)
+    assert (run.status, run.starts, texts) == ("completed", 1, ["teh", "the"])
+    assert run.response["text"] == "THE"
+    assert "continued elsewhere" not in caplog.text

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sophon.stores.run_fence import StaleRun
+from sophon.stores.run_fence import OutdatedRun
 from sophon.stores.runs.contract import InboundKey
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, InboundMessage, MessageEdited, Person
@@ -149,7 +149,7 @@ async def test_a_worker_that_has_read_the_old_text_begins_with_the_new_one(start
             await running.channel.deliver(edited(message, "the"))
         try:
             return await begin(run_id, *arguments, **named)
-        except StaleRun:
+        except OutdatedRun:
             refused.append(run_id)
             raise
 

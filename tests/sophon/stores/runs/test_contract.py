@@ -11,7 +11,7 @@ from sophon.errors import ChangedMeanwhile, InputError, NotFound, SessionTaken
 from sophon.goals.goal import Goal
 from sophon.messages import Message, ToolCall, Usage
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunError, RunOutcome, SessionRecord, Store
-from sophon.stores.run_fence import StaleRun
+from sophon.stores.run_fence import OutdatedRun
 from sophon.stores.runs.contract import LogWrite, PendingRun, Precondition
 from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.schedules.contract import Schedule
@@ -658,7 +658,7 @@ async def test_the_text_of_a_run_that_has_started_was_cancelled_or_has_ended_sta
 async def test_a_run_does_not_begin_with_a_text_that_was_replaced(store: Store):
     await accepted(store, "r")
     await store.runs.replace_text("r", "better", {})
-    with pytest.raises(StaleRun):
+    with pytest.raises(OutdatedRun):
         await store.runs.begin("r", NOON, seen_starts=0, seen_text="hello from r", records=[said("no")])
     assert (await store.runs.get("r")).status == "queued"
     assert await store.sessions.list_records("s") == []
@@ -675,5 +675,5 @@ async def test_of_a_replacement_and_a_begin_at_once_the_turn_has_what_the_store_
             store.runs.replace_text(name, "better", {}),
             return_exceptions=True,
         )
-        assert isinstance(begun, StaleRun) == (replaced is True)
+        assert isinstance(begun, OutdatedRun) == (replaced is True)
         assert (await store.runs.get(name)).text == ("better" if replaced else text)
