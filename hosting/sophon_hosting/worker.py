@@ -50,15 +50,15 @@ log = logging.getLogger("sophon")
 class Worker:
     """Worker: `AgentExecution.MaxConcurrentTasks` consumer tasks, each running one turn at a time.
 
-    A turn may run for `MaxExecutionTime` in total over all its starts, not counting the time it waits for people; then
-    it is stopped wherever it is, and fails with `timeout`. Normally it sums up before, between two calls and with an
-    answer (`sophon_middlewares.inner.turn_time`); this limit is for a call that does not return. A suspended turn is
-    stored and frees its consumer. Order of writes: begin, with the user's message if the chain records it
-    (`RunTurnLog.begin`), the rest of the turn, the outcome (or the suspension and the hold of the lane), then the
-    queue's ack; after a crash in between, recovery finds the run. While the store is unavailable no turn starts, and a
-    running one waits at its next operation on the store, within its time limit. A turn that cannot wait, because it has
-    not begun, is run again afterwards; that does not count as one of its attempts. An outcome that the store does not
-    take is kept in memory and written again until it does.
+    A turn may run for `MaxExecutionTime` in total over all its starts, not counting the time it waits for people, nor
+    that between its last checkpoint and a kill; then it is stopped wherever it is, and fails with `timeout`. Normally
+    it sums up before, between two calls and with an answer (`sophon_middlewares.inner.turn_time`); this limit is for a
+    call that does not return. A suspended turn is stored and frees its consumer. Order of writes: begin, with the
+    user's message if the chain records it (`RunTurnLog.begin`), the rest of the turn, the outcome (or the suspension
+    and the hold of the lane), then the queue's ack; after a crash in between, recovery finds the run. While the store
+    is unavailable no turn starts, and a running one waits at its next operation on the store, within its time limit. A
+    turn that cannot wait, because it has not begun, is run again afterwards; that does not count as one of its
+    attempts. An outcome that the store does not take is kept in memory and written again until it does.
 
     A run that the store has as running when it is delivered was interrupted, with its process or by an error: it
     resumes from its checkpoint, or restarts. Where several processes share the queue, the leases of the deliveries are
@@ -80,7 +80,7 @@ class Worker:
         self._prepare, self._health = prepare, health
         self._services, self.pipelines, self._queue = services, pipelines, queue
         self._active_runs, self._terminator, self._event_bus = active_runs, terminator, event_bus
-        # The same for all of them.
+        # A host's chains have SessionEvents all, or none of them.
         begins_in_chain = any(isinstance(middleware, SessionEvents) for middleware in pipelines.default)
         self._starter = RunStarter(
             services, event_bus, accepted_runs, is_shared=queue.is_shared, begins_in_chain=begins_in_chain

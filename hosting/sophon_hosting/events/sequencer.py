@@ -34,7 +34,7 @@ TRIM_INTERVAL_EVENTS = 500
 """Number of stored events between two trims of the log."""
 
 CHUNK_MERGE_SECONDS = 0.03
-"""Chunks within this time after the last published one are merged. Source: reference/performance.md."""
+"""Chunks within this time after the last published one are merged."""
 
 
 MakeElsewhere: TypeAlias = Callable[[str, "SessionSequencer"], EventsElsewhere]

@@ -191,7 +191,8 @@ class MessageAcceptance:
                 )
                 if accepted.created:
                     self._rate.count(counted)
-                    self._accepted_runs.add(accepted.run)
+                    if not self._queue.is_shared:  # else another process may have started it since
+                        self._accepted_runs.add(accepted.run)
                     position = await self._enqueue(accepted.run, slot.put)
                     return TaskReceipt(run.id, run.session_id, position, created=True)
         return await self._repeat_receipt(accepted.run)

@@ -28,7 +28,7 @@ T = TypeVar("T")
 INITIAL_BACKOFF_SECONDS = 0.25
 
 MAX_BACKOFF_SECONDS = 8.0
-"""Back-off before a write, or a run without an outcome, is tried again; as for providers (reference/sophon.md)."""
+"""Back-off before a write, or a run without an outcome, is tried again; as for providers (Sophon's guide)."""
 
 
 class DeliverySettlement:

@@ -32,9 +32,7 @@ class RunStarter:
 
     async def load(self, task_id: str) -> Run:
         """Return the run as the store has it. Raises NotFound, StoreError."""
-        # What this process has accepted may have been started by another one since.
-        accepted = None if self._is_shared else self._accepted_runs.take(task_id)
-        return accepted or await self._services.store.runs.get(task_id)
+        return self._accepted_runs.take(task_id) or await self._services.store.runs.get(task_id)
 
     async def is_waiting_for_people(self, run: Run) -> bool:
         """Return whether a suspended run was delivered though nobody has decided: the worker that suspended it died
