@@ -39,7 +39,7 @@ class WriteKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A small write. That of a checkpoint names its run, whose outcome makes it useless."""
+    """A small write, of the turn of a run if it names one. The outcome of the run makes its checkpoints useless."""
 
     kind: WriteKind
     apply: Apply

@@ -247,21 +247,17 @@ class EventBus:
             sequencer.release_fence(fence)
             sequencer.discard_if_idle()
 
-    def stage(
-        self, session_id: str, write: Write, on_settled: OnSettled | None = None, *, run_id: str = ""
-    ) -> StagedPart:
+    def stage(self, session_id: str, write: Write, on_settled: OnSettled | None = None) -> StagedPart:
         """Store a part of a run's turn with the session's next transaction, which follows soon."""
-        part = StagedPart(write, on_settled=on_settled, run_id=run_id)
-        self._get_or_create_sequencer(session_id).transactions.stage(part)
-        return part
+        return self._get_or_create_sequencer(session_id).transactions.stage(write, on_settled)
 
-    async def store(self, session_id: str, write: Write, *, run_id: str = "") -> None:
+    async def store(self, session_id: str, write: Write) -> None:
         """Store a part of a run's turn, together with all that is staged and pending in its session.
 
         It is stored even if the caller is cancelled. Raises the errors of the store, StaleRun if the run was continued
         elsewhere.
         """
-        await self._get_or_create_sequencer(session_id).transactions.store(write, run_id)
+        await self._get_or_create_sequencer(session_id).transactions.store(write)
 
     async def commit(self, session_id: str, write: Transaction[T]) -> T:
         """Store what a turn reports in the transaction of `write`, with all that is staged and pending in its session;

@@ -22,7 +22,7 @@ from sophon.stores.runs.contract import RunStore
 from sophon.stores.unit_of_work import UnitOfWork, Write
 from sophon_hosting.events.pending_events import EventBatch, PendingEvents
 from sophon_hosting.events.run_fences import SessionFences
-from sophon_hosting.events.staging import StagedPart, StagingArea
+from sophon_hosting.events.staging import OnSettled, StagedPart, StagingArea
 
 log = logging.getLogger("sophon")
 
@@ -96,14 +96,18 @@ class SessionTransactions:
         """Whether nothing will be stored unless something new comes."""
         return not (self.has_pending or len(self.fences) or self._is_retrying)
 
-    def stage(self, part: StagedPart) -> None:
+    def stage(
+        self, write: Write, on_settled: OnSettled | None = None, waiter: asyncio.Future[None] | None = None
+    ) -> StagedPart:
         """Store a part with the next transaction; one that nobody waits for waits for it as a durable event does."""
-        if part.run_id and self.fences.is_stale(part.run_id):
-            part.settle(StaleRun(part.run_id, 0))
-            return
+        part = StagedPart(write, waiter, on_settled)
+        if self.fences.is_stale(write.run_id):
+            part.settle(StaleRun(write.run_id, 0))
+            return part
         self._staging.add(part)
-        if part.waiter is None:
+        if waiter is None:
             self.store_soon()
+        return part
 
     def store_soon(self, *, is_trace: bool = False) -> None:
         """Require a transaction soon, unless one takes what is pending before; for a trace, within a second."""
@@ -115,10 +119,10 @@ class SessionTransactions:
             self._timer.cancel()
         self._timer = loop.call_at(at, self._require_transaction)
 
-    async def store(self, write: Write, run_id: str) -> None:
+    async def store(self, write: Write) -> None:
         """Store a part of a run's turn now; the caller does not hold the lock. See `EventBus.store`."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.stage(StagedPart(write, waiter, run_id=run_id))
+        self.stage(write, waiter=waiter)
         self.is_due = True
         if self._staged_task is None:
             self._staged_task = asyncio.create_task(self._store_staged())

@@ -21,15 +21,14 @@ OnSettled: TypeAlias = Callable[[BaseException | None], None]
 class StagedPart:
     """Part of a later transaction. `error` is the error for which the store has refused it for good.
 
-    `write` is None once it is stored or refused. `run_id` is the run whose turn has staged it. Somebody may wait for
-    it: then the transaction follows at once, and a store that is unavailable refuses it.
+    `write` is None once it is stored or refused. Somebody may wait for it: then the transaction follows at once, and a
+    store that is unavailable refuses it.
     """
 
     write: Write | None
     waiter: asyncio.Future[None] | None = None
     on_settled: OnSettled | None = None
     error: BaseException | None = None
-    run_id: str = ""
 
     def settle(self, error: BaseException | None = None) -> None:
         """Tell who waits that it is stored or refused; the part itself is not needed any more."""
@@ -85,8 +84,8 @@ class StagingArea:
 
     def refuse_run(self, run_id: str, error: BaseException) -> None:
         """Refuse the parts of a run."""
-        refused = [part for part in self._parts if part.run_id == run_id]
-        self._parts = [part for part in self._parts if part.run_id != run_id]
+        refused = [part for part in self._parts if part.write is not None and part.write.run_id == run_id]
+        self._parts = [part for part in self._parts if part not in refused]
         for part in refused:
             part.settle(error)
 

@@ -81,7 +81,7 @@ class StagedCallWrites:
     def stage(self, write: Write) -> None:
         """Stage a write. Raises the error for which the store has refused an earlier one."""
         self.check()
-        self._parts.append(self._event_bus.stage(self._session_id, write, run_id=self._run_id))
+        self._parts.append(self._event_bus.stage(self._session_id, replace(write, run_id=self._run_id)))
 
     def check(self) -> None:
         """Raise the error for which the store has refused a write for good."""
@@ -130,8 +130,8 @@ class TurnJournal:
         return await self._journal.expire(before)
 
     async def _store(self, run_id: str, entry: JournalEntry) -> None:
-        write = Write(WriteKind.CALL, partial(put_entry, run_id=run_id, entry=entry))
-        await self._event_bus.store(self._session_id, write, run_id=self._active_run.task_id)
+        write = Write(WriteKind.CALL, partial(put_entry, run_id=run_id, entry=entry), self._active_run.task_id)
+        await self._event_bus.store(self._session_id, write)
 
 
 class TurnSessions:
@@ -183,8 +183,8 @@ class TurnApprovals:
         raise_refusal(self._active_run.checkpoint)
         # Before anything is awaited, and without a waiter, so that the request stays staged as long as its event is
         # pending: whichever transaction stores the event stores the request too. A known request is not changed.
-        write = Write(WriteKind.APPROVAL, partial(_insert_when_stored, request=request, at=at, clock=self._clock))
-        part = self._event_bus.stage(self._session_id, write, run_id=self._active_run.task_id)
+        insert = partial(_insert_when_stored, request=request, at=at, clock=self._clock)
+        part = self._event_bus.stage(self._session_id, Write(WriteKind.APPROVAL, insert, self._active_run.task_id))
         await self._event_bus.flush(self._session_id)
         raise_refusal(part)
         raise_refusal(self._active_run.checkpoint)
