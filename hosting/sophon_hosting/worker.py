@@ -95,8 +95,7 @@ class Worker:
         """Start the consumer tasks, and the renewal of their leases."""
         count = self._services.settings.agent_execution.max_concurrent_tasks
         self._consumers = [asyncio.create_task(self._consume()) for _ in range(count)]
-        if self._queue.lease_seconds is not None:
-            self._consumers.append(asyncio.create_task(self._leases.run_forever()))
+        self._consumers.append(asyncio.create_task(self._leases.run_forever()))
 
     async def shutdown(self, grace_seconds: float) -> None:
         """Shut down: wait `grace_seconds` for running turns, interrupt the rest, and end the consumer tasks."""
