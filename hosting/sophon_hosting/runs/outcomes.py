@@ -100,6 +100,8 @@ class OutcomeWriter:
                 unless_running=active_run.unless_running,
                 withdrawal=withdrawal,
             )
+            # Before its events are published, with which the jobs behind it begin.
+            active_run.has_outcome = not finished.is_running
             return finished, finished.seq if finished.is_first else None
 
         try:
@@ -113,7 +115,7 @@ class OutcomeWriter:
         if finished.is_running:
             return finished
         used = active_run.usage
-        active_run.has_outcome, active_run.held_outcome, active_run.usage = True, None, []
+        active_run.held_outcome, active_run.usage = None, []
         if finished.is_first and self.record_use is not None:
             await self.record_use(run, used)
         if finished.is_first and trace is not None and self.export_trace is not None:
@@ -264,9 +266,12 @@ class RunTurnLog:
         return self._session_log.claim(ctx) if active_run is None or active_run.run is None else nullcontext()
 
     async def record_usage(self, turn: TurnFacts, rows: Sequence[UsageRow], /) -> None:
-        """See `TurnLog.record_usage`. That of an active run is written in the transaction of its outcome."""
+        """See `TurnLog.record_usage`. That of an active run is written in the transaction of its outcome.
+
+        What comes later is of jobs behind the answer, which begin before the run is released: it is written now.
+        """
         active_run = self._active_runs.get(turn.run_id)
-        if active_run is None or active_run.run is None:
+        if active_run is None or active_run.run is None or active_run.has_outcome:
             await self._session_log.record_usage(turn, rows)
         else:
             active_run.usage += rows

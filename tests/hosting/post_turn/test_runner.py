@@ -14,6 +14,7 @@ from sophon.testing import EventRecorder, FunctionModel
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.post_turn.runner import PostTurnRunner
+from sophon_hosting.queue.memory import MemoryQueue
 from sophon_hosting.run_authorship import OWN_TEXT
 from sophon_middlewares import MaskPersonalData
 from sophon_middlewares.chains import twelve
@@ -24,7 +25,7 @@ Answer = Callable[[ModelRequest], Awaitable[str]]
 class Here:
     """A host whose model answers in capitals, and titles and remembers as a test says."""
 
-    def __init__(self, internal: Answer, settings: dict | None = None) -> None:
+    def __init__(self, internal: Answer, settings: dict | None = None, queue: MemoryQueue | None = None) -> None:
         async def answer(request: ModelRequest) -> str | ModelResponse:
             if request.purpose in ("title", "memory"):
                 self.asked.append(request)
@@ -39,7 +40,8 @@ class Here:
             models=FunctionModel(answer), events=self.events, settings=settings, store=SqlStore("memory://")
         )
         has_rules = "Decisions" in (settings or {})
-        self.host = Host(self.services, build_pipelines(self.services) if has_rules else twelve(self.services))
+        chain = build_pipelines(self.services) if has_rules else twelve(self.services)
+        self.host = Host(self.services, chain, queue=queue)
         self.afterwards = PostTurnRunner(self.services, self.host.event_bus)
 
     async def say(self, text: str = "tell me of greetings", session: str = "s") -> None:
@@ -63,8 +65,8 @@ class Here:
 async def make() -> AsyncIterator[Callable[..., Awaitable[Here]]]:
     made: list[Here] = []
 
-    async def make(internal: Answer, settings: dict | None = None) -> Here:
-        here = Here(internal, settings)
+    async def make(internal: Answer, settings: dict | None = None, queue: MemoryQueue | None = None) -> Here:
+        here = Here(internal, settings, queue)
         made.append(here)
         await here.host.__aenter__()
         here.afterwards.start()
@@ -192,10 +194,24 @@ async def test_a_slow_title_keeps_nobody_waiting(make) -> None:
     assert await here.title() == "Slow"
 
 
-async def test_it_is_metered_and_told_as_a_part_of_its_task(make) -> None:
-    here = await make(named)
+class LateQueue(MemoryQueue):
+    """A queue that answers only when `answers` is set: until then a run that has its outcome is still active."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = asyncio.Event()
+
+    async def release_lane(self, session_id: str, task_id: str) -> bool:
+        await self.answers.wait()
+        return await super().release_lane(session_id, task_id)
+
+
+async def test_it_is_metered_and_told_as_a_part_of_its_task_also_while_that_is_released(make) -> None:
+    queue = LateQueue()
+    here = await make(named, queue=queue)
     await here.say()
     await here.idle(1)
+    queue.answers.set()
     await here.host.event_bus.flush("s")
     [attempt] = [each for each in here.events.of(ModelAttempt) if each.purpose == "title"]
     assert attempt.task_id == here.events.of(TaskCompleted)[0].task_id
