@@ -1,0 +1,14 @@
+"""Scenario that calls every route of the API and every Socket.IO event of a whole host, and records the answers."""
+
+from pathlib import Path
+
+from tests.hosting.http.api_shapes import conversations, operations
+from tests.hosting.http.api_shapes.served import Served, serve
+
+
+async def play(folder: Path) -> Served:
+    """Play the scenario with a host in an empty folder, and return what was served."""
+    async with serve(folder) as served:
+        await conversations.call_all(served)
+        await operations.call_all(served)
+    return served
