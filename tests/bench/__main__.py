@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from tests.bench import (
     baseline,
     chains,
+    client_requests,
     commits,
     concurrent,
     fanout,
@@ -280,6 +281,7 @@ PARTS: dict[str, Part] = {
     "round_trips": ("bare writes in transactions of their own", lambda: round_trips.measure(line)),
     "histories": ("an empty history", histories.measure),
     "hubs": ("bare python-socketio", hubs),
+    "requests": ("bare aiohttp, the same bytes", lambda: client_requests.measure(line)),
     "token_flow": ("a bare reader of the same stream", token_flow.measure),
     "queue_backends": ("the bare clients", queue_backends.measure),
     "pages": ("the target", pages.measure),
@@ -311,6 +313,7 @@ def make_quick() -> None:
     for module in (
         here,
         chains,
+        client_requests,
         histories,
         mcp_calls,
         mcp_client_calls,

@@ -5,7 +5,6 @@ The provider and the clients are in this process. Figures are of `/proc/PID/stat
 
 import asyncio
 import json
-import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import ClientSession, ClientWebSocketResponse, TCPConnector, web
+
+from tests.bench.programs import SERVE, Program, started
 
 ANSWER_CHARACTERS = 250_000
 PIECE = ("The quick brown fox jumps over the lazy dog \N{EN DASH} again, and again. " * 2)[:100]
@@ -36,18 +37,6 @@ class Figures:
     idle: float
 
 
-class Server:
-    """A running `sophon serve`."""
-
-    def __init__(self, process: asyncio.subprocess.Process, url: str) -> None:
-        self._process, self.url = process, url
-
-    def status(self, name: str) -> float:
-        """A field of `/proc/PID/status`, in MB."""
-        text = Path(f"/proc/{self._process.pid}/status").read_text()
-        return int(text.split(f"{name}:")[1].split()[0]) / 1024
-
-
 async def answer(request: web.Request) -> web.StreamResponse:
     """The provider: a long answer if it is streamed, otherwise two words."""
     body = await request.json()
@@ -67,7 +56,7 @@ async def answer(request: web.Request) -> web.StreamResponse:
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[Server]:
+async def served() -> AsyncIterator[Program]:
     """A host with SQLite and the provider above."""
     app = web.Application()
     app.router.add_post("/v1/chat/completions", answer)
@@ -89,22 +78,7 @@ async def served() -> AsyncIterator[Server]:
             "AgentExecution": {"MaxConcurrentTasks": CONCURRENT},
         }
         Path(folder, "appsettings.json").write_text(json.dumps({"Sophon": settings}))
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("SOPHON", "OPENAI"))}
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "sophon_hosting.cli", "serve", "--port", "0"),
-            cwd=folder,
-            env=environment,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        assert process.stdout is not None
-        try:
-            while not (line := (await process.stdout.readline()).decode()).startswith("Sophon is at "):
-                assert line, "the host did not start"
-            yield Server(process, line.removeprefix("Sophon is at ").strip())
-        finally:
-            process.terminate()
-            await process.communicate()
+        yield await stack.enter_async_context(started(*SERVE, folder=folder))
 
 
 class Client:
@@ -122,17 +96,18 @@ class Client:
         await socket.receive_str()
         return cls(socket)
 
-    async def ask(self, name: str, **payload: Any) -> None:
-        """Send an event and read until its acknowledgement."""
+    async def ask(self, name: str, **payload: Any) -> str:
+        """Send an event, read until its acknowledgement, and return the JSON of that."""
         self._number += 1
         await self._socket.send_str(f"42{self._number}{json.dumps([name, payload])}")
-        await self.until(f"43{self._number}[")
+        return (await self.until(f"43{self._number}[")).removeprefix(f"43{self._number}")
 
-    async def until(self, start: str) -> None:
-        """Read until a packet with this start; pings are answered."""
+    async def until(self, start: str) -> str:
+        """Read until a packet with this start, and return it; pings are answered."""
         while not (text := await self._socket.receive_str()).startswith(start):
             if text == "2":
                 await self._socket.send_str("3")
+        return text
 
     async def stall(self) -> None:
         """Read nothing until the host has closed the connection, which only writing shows."""
@@ -184,9 +159,9 @@ async def measure_stream(answers: int) -> Figures:
     async with served() as server, ClientSession(connector=TCPConnector(limit=0)) as http:
         start = await warmed_up(server, http)
         await stream(http, server.url, answers)
-        peak = server.status("VmHWM")
+        peak = server.megabytes("VmHWM")
         await asyncio.sleep(IDLE_SECONDS)
-        return Figures(start, peak, server.status("VmRSS"))
+        return Figures(start, peak, server.megabytes())
 
 
 async def measure_stalled(answers: int) -> Figures:
@@ -197,15 +172,15 @@ async def measure_stalled(answers: int) -> Figures:
             asyncio.create_task(stall(http, server.url, answers, number % CONCURRENT)) for number in range(STALLED)
         ]
         await stream(http, server.url, answers)
-        peak = server.status("VmHWM")
+        peak = server.megabytes("VmHWM")
         for task in stalled:
             task.cancel()
         await asyncio.gather(*stalled, return_exceptions=True)
         await asyncio.sleep(IDLE_SECONDS)
-        return Figures(start, peak, server.status("VmRSS"))
+        return Figures(start, peak, server.megabytes())
 
 
-async def warmed_up(server: Server, http: ClientSession) -> float:
+async def warmed_up(server: Program, http: ClientSession) -> float:
     """Resident memory of a host that has loaded the tokenizer and answered once, briefly: the baseline."""
     client = await Client.connect(http, server.url)
     await client.ask("join_session", session_id="warm-up")
@@ -213,7 +188,7 @@ async def warmed_up(server: Server, http: ClientSession) -> float:
     await client.until('42["task_completed"')
     await asyncio.sleep(IDLE_SECONDS / 2)
     client.cut()
-    return server.status("VmRSS")
+    return server.megabytes()
 
 
 async def measure() -> None:
