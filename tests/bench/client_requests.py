@@ -11,7 +11,7 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,7 @@ class HttpConnection:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, url: str) -> AsyncIterator["HttpConnection"]:
+    async def open(cls, url: str) -> AsyncGenerator["HttpConnection"]:
         """Connect to a server."""
         address = urlsplit(url)
         reader, writer = await asyncio.open_connection(address.hostname, address.port, limit=2**20)
@@ -73,7 +73,7 @@ class HttpRow:
     status: int = 200
 
     @asynccontextmanager
-    async def connected(self, url: str) -> AsyncIterator[Send]:
+    async def connected(self, url: str) -> AsyncGenerator[Send]:
         """Connect to a server; each response must have the status."""
         async with HttpConnection.open(url) as connection:
 
@@ -94,7 +94,7 @@ class EventRow:
     payload: dict[str, Any]
 
     @asynccontextmanager
-    async def connected(self, url: str) -> AsyncIterator[Send]:
+    async def connected(self, url: str) -> AsyncGenerator[Send]:
         """Connect to a server; each acknowledgement must be one of success."""
         async with ClientSession() as http:
             client = await Client.connect(http, url)
@@ -126,6 +126,9 @@ class Figures:
     cpu: float
 
 
+KINDS: dict[str, Callable[[Figures], float]] = {"p50": lambda each: each.latency, "CPU": lambda each: each.cpu}
+
+
 def rows(session_id: str, task_id: str) -> list[Row]:
     """Return the requests to a host with this session and this finished task."""
     session = f"/api/sessions/{session_id}"
@@ -144,7 +147,7 @@ def rows(session_id: str, task_id: str) -> list[Row]:
 
 
 @asynccontextmanager
-async def served(checkout: Path | None = None) -> AsyncIterator[Server]:
+async def served(checkout: Path | None = None) -> AsyncGenerator[Server]:
     """A host with sessions in which nothing goes on any more."""
     with tempfile.TemporaryDirectory() as folder:
         async with started(*SERVE, folder=folder, checkout=checkout) as program:
@@ -173,7 +176,7 @@ async def _until_idle(program: Program) -> None:
 
 
 @asynccontextmanager
-async def bare(ours: Server) -> AsyncIterator[Server]:
+async def bare(ours: Server) -> AsyncGenerator[Server]:
     """A bare application that answers the requests as `ours` does."""
     answers = await _answers(ours)
     with tempfile.TemporaryDirectory() as folder:
@@ -226,7 +229,7 @@ async def measure(line: Line, checkout: Path | None = None) -> None:
             for (index, name), figures in found.items():
                 figures.append(await measure_row(servers[name], index))
         for index, row in enumerate(ours.rows):
-            for what, get in (("p50", lambda each: each.latency), ("CPU", lambda each: each.cpu)):
+            for what, get in KINDS.items():
                 best, *others = (min(map(get, found[index, name])) * 1e6 for name in servers)
                 for against, other in zip(list(servers)[1:], others, strict=True):
                     line(f"{row.name}, {what}", best, "us", against, other)

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +38,7 @@ class Program:
 
 
 @asynccontextmanager
-async def started(*arguments: str, folder: str, checkout: Path | None = None) -> AsyncIterator[Program]:
+async def started(*arguments: str, folder: str, checkout: Path | None = None) -> AsyncGenerator[Program]:
     """Start Python with the arguments, wait for its first line, and end it afterwards.
 
     `checkout` is another working tree, whose packages the program imports in place of those of this one.
