@@ -1,6 +1,9 @@
 """Risk levels of tool calls."""
 
 from enum import IntEnum
+from typing import Final, Literal, TypeAlias, get_args
+
+RiskLabel: TypeAlias = Literal["none", "low", "medium", "high", "critical"]
 
 
 class Risk(IntEnum):
@@ -13,7 +16,7 @@ class Risk(IntEnum):
     CRITICAL = 4
 
     @property
-    def label(self) -> str:
+    def label(self) -> RiskLabel:
         """The name in lower case, as in the wire format."""
         return _LABELS[self]
 
@@ -26,5 +29,5 @@ class Risk(IntEnum):
         return risk
 
 
-_LABELS = tuple(each.name.lower() for each in Risk)
-"""By value; the name of an enumeration's member is computed."""
+_LABELS: Final[tuple[RiskLabel, ...]] = get_args(RiskLabel)
+"""By value."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from sophon.goals.task_node import TaskNode
+from sophon.goals.task_node import NodeStatus, TaskNode
 from sophon.plans.dependency_graph import find_dependants
 
 MAX_PLANNED_NODES: Final = 8
@@ -65,6 +65,6 @@ def compute_progress(nodes: Sequence[TaskNode]) -> int:
     return 100 * sum(node.status == "done" for node in nodes) // len(nodes) if nodes else 0
 
 
-def count_statuses(nodes: Sequence[TaskNode]) -> dict[str, int]:
+def count_statuses(nodes: Sequence[TaskNode]) -> dict[NodeStatus, int]:
     """Return the number of nodes by status."""
-    return dict(Counter(node.status for node in nodes))
+    return dict(Counter[NodeStatus](node.status for node in nodes))

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from sophon.approvals import Decision, turn_id_from_request
 from sophon.errors import NotFound, SophonError
@@ -10,14 +10,24 @@ from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.sessions.contract import SessionPage
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.client_message import ClientMessage
-from sophon_hosting.client_api.serialization import (
-    approval_to_json,
-    receipt_to_json,
-    session_to_json,
-    take_items,
-    task_to_json,
-)
+from sophon_hosting.events.json_encoding import Item, take_items
 from sophon_hosting.events.large_fields import cut_payload
+from sophon_hosting.features.approvals.results import (
+    ApprovalSlice,
+    ApprovalView,
+    DecidedApproval,
+    approval_to_json,
+)
+from sophon_hosting.features.sessions.history_results import JoinedSession, LeftSession, event_to_json
+from sophon_hosting.features.sessions.results import SessionSlice, session_to_json
+from sophon_hosting.features.tasks.results import (
+    CancelledTask,
+    FeedbackReceipt,
+    TaskReceiptView,
+    TaskSlice,
+    receipt_to_json,
+    task_summary_to_json,
+)
 from sophon_hosting.hub.client_event_payloads import (
     PAYLOAD_MODELS,
     CancelTaskPayload,
@@ -34,7 +44,7 @@ from sophon_hosting.hub.client_event_payloads import (
 )
 from sophon_hosting.hub.connected_clients import HubClient
 
-AckPayload: TypeAlias = dict[str, Any]
+AckPayload: TypeAlias = Mapping[str, Any]
 """Payload of a successful acknowledgement, without `ok`."""
 
 MAX_LIST_ITEMS = 1000
@@ -43,16 +53,18 @@ MAX_LIST_ITEMS = 1000
 MAX_LIST_BYTES = 900_000
 """Maximum JSON size of the items of a list, so that its acknowledgement fits a frame of 1 MB. HTTP returns them all."""
 
-OMITTED_TASK_FIELDS = ("text", "answer")
-"""Fields that tasks lack in a list, because they may be long; HTTP returns them per task."""
-
 MAX_EVENT_NAME_CHARACTERS = 100
 """Characters of an unknown event's or namespace's name that an error message repeats."""
 
 LARGE_ANSWER_EVENTS = frozenset({"join_session", "list_approvals", "list_sessions", "list_tasks"})
 """Requests with answers that may be large: they are served one after the other, at the speed at which clients read."""
 
-STATUS_BY_DECISION = {"approve": "approved", "reject": "rejected", "edit": "edited", "answer": "answered"}
+STATUS_BY_DECISION: Mapping[str, Literal["approved", "rejected", "edited", "answered"]] = {
+    "approve": "approved",
+    "reject": "rejected",
+    "edit": "edited",
+    "answer": "answered",
+}
 """Status of an approval by decision."""
 
 
@@ -76,36 +88,36 @@ async def handle_event(client: HubClient, name: str, arguments: Sequence[object]
     return await handler(client, parse_payload(PAYLOAD_MODELS[name], arguments))
 
 
-async def _send_message(client: HubClient, request: SendMessagePayload) -> AckPayload:
+async def _send_message(client: HubClient, request: SendMessagePayload) -> TaskReceiptView:
     receipt = await client.send_message(ClientMessage(**request.to_dict()))
     return receipt_to_json(receipt, request.mode)
 
 
-async def _regenerate(client: HubClient, request: RegeneratePayload) -> AckPayload:
+async def _regenerate(client: HubClient, request: RegeneratePayload) -> TaskReceiptView:
     fields = request.to_dict()
     message = ClientMessage(content="", replaces=fields.pop("task_id"), **fields)
     receipt = await client.send_message(await client.authorized_host.complete_regeneration(message))
     return receipt_to_json(receipt, "normal")
 
 
-async def _join_session(client: HubClient, request: JoinSessionPayload) -> AckPayload:
+async def _join_session(client: HubClient, request: JoinSessionPayload) -> JoinedSession:
     joined = await client.join_session(request.session_id, request.last_seq or 0)
-    events = [event.to_json() for event in joined.events]
-    partial = {"partial": True} if joined.is_partial else {}
-    return {"session_id": request.session_id, "seq": joined.seq, "events": events, **partial}
+    events = [event_to_json(event) for event in joined.events]
+    found: JoinedSession = {"session_id": request.session_id, "seq": joined.seq, "events": events}
+    return {**found, "partial": True} if joined.is_partial else found
 
 
-async def _leave_session(client: HubClient, request: LeaveSessionPayload) -> AckPayload:
+async def _leave_session(client: HubClient, request: LeaveSessionPayload) -> LeftSession:
     client.leave_session(request.session_id)
     return {"session_id": request.session_id}
 
 
-async def _cancel_task(client: HubClient, request: CancelTaskPayload) -> AckPayload:
+async def _cancel_task(client: HubClient, request: CancelTaskPayload) -> CancelledTask:
     run = await client.authorized_host.cancel_task(request.task_id)
     return {"task_id": run.id, "status": run.status if run.is_finished else "cancelling"}
 
 
-async def _decide_approval(client: HubClient, request: DecideApprovalPayload) -> AckPayload:
+async def _decide_approval(client: HubClient, request: DecideApprovalPayload) -> DecidedApproval:
     decision = Decision(request.decision, request.reason or "", request.arguments or {}, grant=request.grant)
     record = await client.authorized_host.decide_approval(request.approval_id, decision, session_id=request.session_id)
     return {
@@ -115,29 +127,30 @@ async def _decide_approval(client: HubClient, request: DecideApprovalPayload) ->
     }
 
 
-async def _send_feedback(client: HubClient, request: SendFeedbackPayload) -> AckPayload:
+async def _send_feedback(client: HubClient, request: SendFeedbackPayload) -> FeedbackReceipt:
     await client.authorized_host.send_feedback(
         request.task_id, request.value, text=request.text or "", source=request.source
     )
     return {"task_id": request.task_id, "value": request.value}
 
 
-async def _list_approvals(client: HubClient, _request: ListApprovalsPayload) -> AckPayload:
+async def _list_approvals(client: HubClient, _request: ListApprovalsPayload) -> ApprovalSlice:
     records = await client.authorized_host.list_approvals(all_users=client.is_operator)
     items = [await _approval_item(client, record) for record in records[:MAX_LIST_ITEMS]]
-    return _list_payload(items, len(records))
+    shown, is_all = _take_listed(items, len(records))
+    return {"items": shown} if is_all else {"items": shown, "more": True}
 
 
-async def _approval_item(client: HubClient, record: ApprovalRecord) -> Mapping[str, Any]:
+async def _approval_item(client: HubClient, record: ApprovalRecord) -> ApprovalView:
     """Return an approval with its large fields cut, as in its event."""
     item = approval_to_json(record)
     try:
-        return await client.authorized_host.cut_large_fields(record.request.session_id, item)
+        return cast(ApprovalView, await client.authorized_host.cut_large_fields(record.request.session_id, item))
     except (NotFound, Forbidden):  # the session was deleted meanwhile
-        return cut_payload(item, record.request.session_id).data
+        return cast(ApprovalView, cut_payload(item, record.request.session_id).data)
 
 
-async def _list_sessions(client: HubClient, request: ListSessionsPayload) -> AckPayload:
+async def _list_sessions(client: HubClient, request: ListSessionsPayload) -> SessionSlice:
     async def read(limit: int) -> SessionPage:
         return await client.authorized_host.list_sessions(
             all_users=client.is_operator, search=request.q, limit=limit, cursor=request.cursor
@@ -151,19 +164,19 @@ async def _list_sessions(client: HubClient, request: ListSessionsPayload) -> Ack
     return {"items": shown, "more": True, "next_cursor": page.next_cursor} if page.next_cursor else {"items": shown}
 
 
-async def _list_tasks(client: HubClient, request: ListTasksPayload) -> AckPayload:
+async def _list_tasks(client: HubClient, request: ListTasksPayload) -> TaskSlice:
     runs = await client.authorized_host.list_tasks(
         all_users=client.is_operator, limit=request.limit + 1, before=request.before
     )
-    views = [task_to_json(run) for run in runs[: request.limit]]
-    items = [{key: value for key, value in view.items() if key not in OMITTED_TASK_FIELDS} for view in views]
-    return _list_payload(items, len(runs))
+    items = [task_summary_to_json(run) for run in runs[: request.limit]]
+    shown, is_all = _take_listed(items, len(runs))
+    return {"items": shown} if is_all else {"items": shown, "more": True}
 
 
-def _list_payload(items: Sequence[Mapping[str, Any]], count: int) -> AckPayload:
-    """Return the items that fit into an acknowledgement; `more` says that there are others, which HTTP returns."""
+def _take_listed(items: list[Item], count: int) -> tuple[list[Item], bool]:
+    """Return the items that fit into an acknowledgement, and whether these are all; HTTP returns the others."""
     shown = take_items(items, MAX_LIST_BYTES)
-    return {"items": shown, "more": True} if len(shown) < count else {"items": shown}
+    return shown, len(shown) >= count
 
 
 _HANDLERS: Mapping[str, Callable[[HubClient, Any], Awaitable[AckPayload]]] = {

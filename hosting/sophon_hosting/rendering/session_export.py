@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from sophon._python.lazy_typed_dict import TypedDict
 from sophon.attachments import describe_attachment
 from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, strip_scheduled_prefix
-from sophon.stores.sessions.contract import SessionRecord, SessionSummary
+from sophon.stores.sessions.contract import RecordKind, SessionRecord, SessionSummary
 from sophon.tools.untrusted_text import unfence_text
 from sophon_hosting.rendering.control_characters import escape_control_characters, to_single_line
 from sophon_hosting.rendering.value_formatting import format_arguments
@@ -13,7 +14,37 @@ from sophon_hosting.rendering.value_formatting import format_arguments
 RESULT_CHARACTERS = 100
 
 
-def session_summary_to_json(summary: SessionSummary) -> dict[str, Any]:
+class ExportedSummary(TypedDict):
+    """A session in an export, as it is stored."""
+
+    id: str
+    title: str
+    shown_title: str
+    pinned: bool
+    archived: bool
+    owner: str
+    messages: int
+    created_at: str
+    updated_at: str
+    model: str | None
+    planning: str | None
+    forked_from: str | None
+    forked_at: int | None
+    family: str | None
+
+
+class ExportedRecord(TypedDict):
+    """A record of a session in an export, complete; its message as `Message.to_json` returns it."""
+
+    seq: int
+    at: str | None
+    kind: RecordKind
+    run_id: str
+    message: dict[str, Any] | None
+    data: dict[str, Any]
+
+
+def session_summary_to_json(summary: SessionSummary) -> ExportedSummary:
     """Return the JSON of a session summary; times in ISO 8601."""
     return {
         "id": summary.id,
@@ -33,7 +64,7 @@ def session_summary_to_json(summary: SessionSummary) -> dict[str, Any]:
     }
 
 
-def session_record_to_json(record: SessionRecord) -> dict[str, Any]:
+def session_record_to_json(record: SessionRecord) -> ExportedRecord:
     """Return the JSON of one session record, complete; times in ISO 8601."""
     return {
         "seq": record.seq,

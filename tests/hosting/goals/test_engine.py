@@ -10,7 +10,7 @@ import pytest
 from sophon import Decision
 from sophon.errors import BudgetExceeded, IllegalTransition
 from sophon.events import GoalChanged
-from sophon_hosting.client_api.serialization import task_to_json
+from sophon_hosting.features.tasks.results import task_to_json
 from sophon_hosting.goals import engine, step_work
 from sophon_hosting.goals.step_runs import build_step_request
 from sophon_hosting.runs.acceptance import RunRequest

@@ -23,7 +23,7 @@ from sophon_hosting.cli.console.output import (
 )
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_host_client
-from sophon_hosting.client_api.serialization import agent_to_json
+from sophon_hosting.features.agents.results import agent_details_to_json, agent_to_json
 
 NO_AGENTS = "there are no agents: set Agents.Directory to a folder with a file NAME.md for each"
 
@@ -62,12 +62,10 @@ def show(
         if broken:
             raise InputError("\n".join(broken))
         raise NotFound("agent", name, [*found.agents][:5])
-    facts = agent_to_json(agent)
     if as_json:
-        write_json({**facts, "file": str(agent.path), "prompt": agent.prompt})
+        write_json(agent_details_to_json(agent))
         return
-    facts["tools"] = _describe_tools(agent)
-    shown = {"file": str(agent.path), **facts}
+    shown = {"file": str(agent.path), **agent_to_json(agent), "tools": _describe_tools(agent)}
     lines = {key.replace("_", " "): _to_text(value) for key, value in shown.items()}
     write_lines([f"{label + ':':17}{text}" for label, text in lines.items() if text])
     write_lines(["", agent.prompt])

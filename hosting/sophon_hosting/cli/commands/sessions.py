@@ -18,10 +18,10 @@ from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.output import write_json, write_lines, write_new_json_file, write_result, write_rows
-from sophon_hosting.client_api.serialization import message_hit_to_json
 from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
 from sophon_hosting.conversation_import.export_reader import ExportReader
 from sophon_hosting.conversation_import.importing import MAX_LISTED, ConversationImport, ImportReport
+from sophon_hosting.features.sessions.results import message_hit_to_json
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
 

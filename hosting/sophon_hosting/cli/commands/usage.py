@@ -14,7 +14,7 @@ from sophon.stores.usage.contract import UsageTotal
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.console.output import write_rows
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.client_api.serialization import usage_to_json
+from sophon_hosting.features.usage.results import model_usage_to_json
 from sophon_hosting.rendering.trace_tree import format_ms
 from sophon_hosting.rendering.value_formatting import format_usage_cost
 
@@ -53,7 +53,7 @@ def usage(
 
     totals = run_with_store(options, read)
     header = ("day", "model", "calls#", "input#", "output#", "cost#")
-    write_rows(map(usage_to_json, totals), header, _table_rows(totals), "There is no usage.", as_json=as_json)
+    write_rows(map(model_usage_to_json, totals), header, _table_rows(totals), "There is no usage.", as_json=as_json)
 
 
 def _show_turns(options: GlobalOptions, days: int, *, as_json: bool) -> None:

@@ -32,16 +32,12 @@ from sophon_hosting.cli.remote.stored_schedules import (
     remove_stored_schedule,
 )
 from sophon_hosting.client_api.authentication import find_operators
-from sophon_hosting.client_api.serialization import (
-    approval_to_json,
-    grant_to_json,
-    listed_task_to_json,
-    logged_event_to_json,
-    sub_agent_to_json,
-    task_to_json,
-)
 from sophon_hosting.events.stored_events import StoredEvents
-from sophon_hosting.rendering.goals import goal_details_to_json, goal_to_json
+from sophon_hosting.features.agents.results import sub_agent_to_json
+from sophon_hosting.features.approvals.results import approval_to_json, grant_to_json
+from sophon_hosting.features.goals.results import goal_details_to_json, goal_to_json
+from sophon_hosting.features.sessions.history_results import logged_event_to_json
+from sophon_hosting.features.tasks.results import listed_task_to_json, task_to_json
 from sophon_hosting.runs.approvals import DecisionRefused, check_decider, check_grant, check_kind, check_session
 from sophon_hosting.telemetry.otlp_json import trace_to_otlp_json
 

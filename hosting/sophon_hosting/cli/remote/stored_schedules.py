@@ -12,7 +12,7 @@ from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.client_api.rights import HUB_CHANNEL
-from sophon_hosting.rendering.schedule_rows import list_firings, schedule_to_json
+from sophon_hosting.features.schedules.results import list_firings, schedule_to_json
 
 
 async def list_stored_schedules(store: Store, settings: Settings) -> list[JsonRow]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from sophon.attachment_inspection import check_attachment_count, check_enabled, inspect_file
 from sophon.attachments import Attachment
@@ -108,12 +107,3 @@ class UserAttachments:
         user, rights = self._access.user, self._access.rights
         is_reader = user.operator and rights.has_scope("Operator") and rights.allows(FULL_HISTORY)
         return found.owner == user.id or (is_reader and bool(found.sessions) and not self._is_off_the_record)
-
-
-def attachment_to_json(stored: StoredAttachment) -> dict[str, Any]:
-    """Return a stored file as JSON, without its bytes."""
-    return {
-        **stored.attachment.to_json(),
-        "created_at": stored.created_at.isoformat(),
-        "is_sent": bool(stored.sessions),
-    }

@@ -1,13 +1,11 @@
 """Sub-agents of the tasks of a user."""
 
 from dataclasses import replace
-from typing import Any
 
 from sophon.errors import NotFound
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon_hosting.client_api.areas.tasks import TaskOperations
 from sophon_hosting.client_api.conversation_mode import by_task
-from sophon_hosting.client_api.serialization import sub_agent_to_json
 from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent
 
 
@@ -15,21 +13,21 @@ class SubAgentOperations(TaskOperations):
     """The operations on the sub-agents of tasks."""
 
     @by_task
-    async def list_sub_agents(self, task_id: str) -> list[dict[str, Any]]:
-        """Return the sub-agents of a task, oldest first, as JSON. Raises NotFound."""
+    async def list_sub_agents(self, task_id: str) -> list[SubAgentRun]:
+        """Return the sub-agents of a task, oldest first. Raises NotFound."""
         await self.get_task(task_id)
-        return [self._sub_agent_to_json(each) for each in await self.store.sub_agents.list_for_task(task_id)]
+        return [self._to_client_sub_agent(each) for each in await self.store.sub_agents.list_for_task(task_id)]
 
-    async def list_running_sub_agents(self, *, all_users: bool = False) -> list[dict[str, Any]]:
-        """Return the sub-agents of the user that work or wait, oldest first, as JSON. Raises Forbidden."""
+    async def list_running_sub_agents(self, *, all_users: bool = False) -> list[SubAgentRun]:
+        """Return the sub-agents of the user that work or wait, oldest first. Raises Forbidden."""
         self.rights.require_scope("Read")
         found = await self.store.sub_agents.list_unfinished(self.owner_filter(all_users))
         runs = {each.task_id: await self.store.runs.find(each.task_id) for each in found}
-        shown: list[dict[str, Any]] = []
+        shown: list[SubAgentRun] = []
         for each in found:
             run = runs[each.task_id]
             if run is not None and not run.is_finished:  # one that was interrupted with its task for good has no end
-                shown.append(self._sub_agent_to_json(each))
+                shown.append(self._to_client_sub_agent(each))
         return shown
 
     @by_task
@@ -44,7 +42,6 @@ class SubAgentOperations(TaskOperations):
         host = self.host
         return await cancel_sub_agent(host.services, host.approvals, row, self.user.id, host.signals.send)
 
-    def _sub_agent_to_json(self, row: SubAgentRun) -> dict[str, Any]:
-        if self.view is not None:
-            row = self.view.sub_agent(row)
-        return sub_agent_to_json(replace(row, session_id=self.sessions.to_client_id(row.session_id)))
+    def _to_client_sub_agent(self, row: SubAgentRun) -> SubAgentRun:
+        shown = row if self.view is None else self.view.sub_agent(row)
+        return replace(shown, session_id=self.sessions.to_client_id(row.session_id))

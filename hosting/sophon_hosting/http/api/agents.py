@@ -1,12 +1,19 @@
 """`/api/agents`: the agents that are defined in files, and the sub-agents that work, which can be cancelled."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from aiohttp import web
 
 from sophon.errors import NotFound
-from sophon_hosting.client_api.serialization import agent_to_json
+from sophon_hosting.features.agents.results import (
+    AgentList,
+    CancelledSubAgent,
+    SubAgentCancelState,
+    agent_details_to_json,
+    agent_to_json,
+    sub_agent_to_json,
+)
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
@@ -43,9 +50,11 @@ async def list_agents(request: web.Request) -> web.Response:
     """List the agents, the problems of files for operators, and the sub-agents that work or wait now."""
     query, authorized_host = parse_query(request, AgentListQuery), get_authorized_host(request)
     found = await _read(request)
-    running = await authorized_host.list_running_sub_agents(all_users=query.everything)
+    running = [
+        sub_agent_to_json(each) for each in await authorized_host.list_running_sub_agents(all_users=query.everything)
+    ]
     agents: Mapping[str, AgentDefinition] = {} if found is None else found.agents
-    body: dict[str, Any] = {"items": [agent_to_json(each) for each in agents.values()], "running": running}
+    body: AgentList = {"items": [agent_to_json(each) for each in agents.values()], "running": running}
     if authorized_host.user.operator:
         body["problems"] = [] if found is None else [str(each) for each in found.problems]
     return json_response(body)
@@ -59,7 +68,7 @@ async def get_agent(request: web.Request) -> web.Response:
     agent = None if found is None else found.agents.get(name)
     if agent is None:
         raise NotFound("agent", name)
-    return json_response(_with_prompt(agent) if authorized_host.user.operator else agent_to_json(agent))
+    return json_response(agent_details_to_json(agent) if authorized_host.user.operator else agent_to_json(agent))
 
 
 @routes.post("/api/agents/cancel")
@@ -68,7 +77,8 @@ async def cancel_sub_agent(request: web.Request) -> web.Response:
     body = await parse_body(request, CancelBody)
     task_id = body.agent_id.partition("/")[0]
     state = await get_authorized_host(request).cancel_sub_agent(task_id, body.agent_id)
-    return json_response({"ok": True, "agent_id": body.agent_id, "state": state})
+    cancelled: CancelledSubAgent = {"agent_id": body.agent_id, "state": cast(SubAgentCancelState, state)}
+    return json_response({"ok": True, **cancelled})
 
 
 async def _read(request: web.Request) -> "AgentSet | None":
@@ -77,7 +87,3 @@ async def _read(request: web.Request) -> "AgentSet | None":
     if services.agents is None:
         return None
     return await services.clock.run_in_thread(services.agents.catalog.read)
-
-
-def _with_prompt(agent: "AgentDefinition") -> dict[str, Any]:
-    return {**agent_to_json(agent), "file": str(agent.path), "prompt": agent.prompt}

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from sophon._python.value_rules import ValueRules
 from sophon.approvals import Decision
-from sophon_hosting.client_api.serialization import approval_to_json
+from sophon_hosting.features.approvals.results import ApprovalList, approval_to_json
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
@@ -57,7 +57,8 @@ async def list_approvals(request: web.Request) -> web.Response:
     records = await get_authorized_host(request).list_approvals(
         session_id=query.session_id, open_only=query.open_only, all_users=query.everything
     )
-    return json_response({"items": [approval_to_json(each) for each in records]})
+    found: ApprovalList = {"items": [approval_to_json(each) for each in records]}
+    return json_response(found)
 
 
 @routes.get("/api/approvals/{approval_id}")

@@ -11,8 +11,13 @@ from aiohttp import hdrs, web
 from sophon.attachment_inspection import MAX_PER_MESSAGE, FileTooLarge
 from sophon.attachments import DEFAULT_NAME, clean_name
 from sophon.errors import InputError, NotFound, SophonError
-from sophon_hosting.client_api.areas.attachments import UserAttachments, attachment_to_json
+from sophon_hosting.client_api.areas.attachments import UserAttachments
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.features.attachments.results import (
+    AttachmentList,
+    UploadedAttachment,
+    stored_attachment_to_json,
+)
 from sophon_hosting.http.connections.request_limits import UPLOAD_PATH
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, json_response, parse_query
 from sophon_hosting.http.uploads import CHUNK_BYTES, read_upload
@@ -81,7 +86,8 @@ async def upload_attachment(request: web.Request) -> web.Response:
         limit = files.settings.max_bytes
         content = await read_upload(request, limit, FileTooLarge(clean_name(query.name), limit))
         stored = await files.add(query.name, content)
-    return json_response({"ok": True, "attachment": attachment_to_json(stored)}, 201)
+    uploaded: UploadedAttachment = {"attachment": stored_attachment_to_json(stored)}
+    return json_response({"ok": True, **uploaded}, 201)
 
 
 @routes.get(UPLOAD_PATH)
@@ -89,19 +95,18 @@ async def list_attachments(request: web.Request) -> web.Response:
     """List the files of the user, oldest first, with the limits."""
     files = get_authorized_host(request).attachments
     found, settings = await files.list(), files.settings
-    return json_response(
-        {
-            "items": [attachment_to_json(each) for each in found],
-            "total_bytes": sum(each.attachment.size for each in found),
-            "limits": {
-                "enabled": settings.enabled,
-                "max_bytes": settings.max_bytes,
-                "max_per_message": MAX_PER_MESSAGE,
-                "max_total_bytes": settings.max_total_bytes,
-                "media_types": list(settings.media_types),
-            },
-        }
-    )
+    listed: AttachmentList = {
+        "items": [stored_attachment_to_json(each) for each in found],
+        "total_bytes": sum(each.attachment.size for each in found),
+        "limits": {
+            "enabled": settings.enabled,
+            "max_bytes": settings.max_bytes,
+            "max_per_message": MAX_PER_MESSAGE,
+            "max_total_bytes": settings.max_total_bytes,
+            "media_types": list(settings.media_types),
+        },
+    }
+    return json_response(listed)
 
 
 @routes.get(f"{UPLOAD_PATH}/{{attachment_id}}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 from aiohttp import web
 
@@ -13,6 +13,7 @@ from sophon.goals.goal import Goal
 from sophon.history_redaction import redact_text_for_reader
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.rights import HUB_CHANNEL
+from sophon_hosting.features.goals.results import GoalList, GoalView, goal_details_to_json, goal_to_json
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
@@ -23,7 +24,6 @@ from sophon_hosting.http.json_io import (
     parse_body,
     parse_query,
 )
-from sophon_hosting.rendering.goals import goal_details_to_json, goal_to_json
 
 
 class GoalListQuery(RequestQuery):
@@ -43,6 +43,8 @@ class GoalBody(RequestBody):
     session_id: str | None = None
 
 
+Shown = TypeVar("Shown", bound=GoalView)
+
 routes = web.RouteTableDef()
 
 
@@ -55,7 +57,8 @@ async def list_goals(request: web.Request) -> web.Response:
     found = await services.store.goals.list(owner=owner, limit=query.limit)
     shown = [goal for goal in found if query.archived or goal.state != "archived"]
     items = [_to_json(goal, authorized_host, goal_to_json) for goal in shown]
-    return json_response({"items": items, "enabled": services.settings.goals.enabled})
+    listed: GoalList = {"items": items, "enabled": services.settings.goals.enabled}
+    return json_response(listed)
 
 
 @routes.get("/api/goals/{goal_id}")
@@ -145,8 +148,9 @@ def _owner(authorized_host: AuthorizedHost) -> str | None:
     return None if authorized_host.user.operator else authorized_host.user.id
 
 
-def _to_json(goal: Goal, authorized_host: AuthorizedHost, render: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+def _to_json(goal: Goal, authorized_host: AuthorizedHost, render: Callable[..., Shown]) -> Shown:
     is_own = goal.owner == authorized_host.user.id
     redact = None if authorized_host.view is None else partial(redact_text_for_reader, is_own=is_own)
     shown = render(goal, redact)
-    return {**shown, "session_id": authorized_host.sessions.to_client_id(str(shown["session_id"]))}
+    shown["session_id"] = authorized_host.sessions.to_client_id(shown["session_id"])
+    return shown

@@ -5,7 +5,7 @@ from dataclasses import replace
 from aiohttp import web
 
 from sophon.errors import NotFound
-from sophon_hosting.client_api.serialization import grant_to_json
+from sophon_hosting.features.approvals.results import GrantList, grant_to_json
 from sophon_hosting.http.json_io import (
     RequestQuery,
     get_authorized_host,
@@ -33,9 +33,10 @@ async def list_grants(request: web.Request) -> web.Response:
     to_client_id, view = authorized_host.sessions.to_client_id, authorized_host.view
     found = await services.store.grants.list_active(services.clock.now(), principal=principal)
     found = found if view is None else [view.grant(each) for each in found]
-    return json_response(
-        {"items": [grant_to_json(replace(each, session_id=to_client_id(each.session_id))) for each in found]}
-    )
+    shown: GrantList = {
+        "items": [grant_to_json(replace(each, session_id=to_client_id(each.session_id))) for each in found]
+    }
+    return json_response(shown)
 
 
 @routes.delete("/api/grants/{grant_id}")

@@ -1,6 +1,6 @@
 """`/api/schedules`: make, list, change, pause, resume and remove schedules; users their own, operators all."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from aiohttp import web
 
@@ -12,6 +12,13 @@ from sophon.schedules.requests import MAX_TEXT_CHARACTERS, REQUEST_FIELDS, Sched
 from sophon.stores.schedules.contract import Schedule
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.rights import HUB_CHANNEL
+from sophon_hosting.features.schedules.results import (
+    ScheduleDetails,
+    ScheduleList,
+    ScheduleView,
+    list_firings,
+    schedule_to_json,
+)
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
@@ -22,7 +29,6 @@ from sophon_hosting.http.json_io import (
     parse_body,
     parse_query,
 )
-from sophon_hosting.rendering.schedule_rows import list_firings, schedule_to_json
 
 Short = Annotated[str, ValueRules(min_length=1, max_length=200)]
 
@@ -73,7 +79,8 @@ async def list_schedules(request: web.Request) -> web.Response:
     query, authorized_host = parse_query(request, ScheduleListQuery), get_reader(request)
     owner = authorized_host.owner_filter(query.everything)
     found = await get_host(request).services.store.schedules.list(owner=owner)
-    return json_response({"items": [_to_json(request, each) for each in found]})
+    listed: ScheduleList = {"items": [_to_json(request, each) for each in found]}
+    return json_response(listed)
 
 
 @routes.post("/api/schedules")
@@ -100,7 +107,8 @@ async def get_schedule(request: web.Request) -> web.Response:
     get_reader(request)
     schedule = await _find(request)
     firings = await list_firings(get_host(request).services.store, schedule)
-    return json_response({**_to_json(request, schedule), "firings": firings})
+    details: ScheduleDetails = {**_to_json(request, schedule), "firings": firings}
+    return json_response(details)
 
 
 @routes.patch("/api/schedules/{schedule_id}")
@@ -154,7 +162,7 @@ async def _find(request: web.Request) -> Schedule:
     return found
 
 
-def _to_json(request: web.Request, schedule: Schedule) -> dict[str, Any]:
+def _to_json(request: web.Request, schedule: Schedule) -> ScheduleView:
     authorized_host: AuthorizedHost = get_authorized_host(request)
     session_id = authorized_host.sessions.to_client_id(schedule.session_id)
     return schedule_to_json(schedule, _library(request), session_id)

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from sophon._python.value_rules import ValueRules
 from sophon.history_redaction import redact_text_for_reader
-from sophon_hosting.client_api.serialization import message_hit_to_json
+from sophon_hosting.features.sessions.results import MessageHitPage, message_hit_to_json
 from sophon_hosting.http.json_io import RequestQuery, get_reader, json_response, parse_query
 
 
@@ -43,4 +43,5 @@ async def search_messages(request: web.Request) -> web.Response:
         )
         for hit in hits.items
     ]
-    return json_response({"items": items, "next_cursor": hits.next_cursor, "complete": hits.is_complete})
+    page: MessageHitPage = {"items": items, "next_cursor": hits.next_cursor, "complete": hits.is_complete}
+    return json_response(page)

@@ -1,8 +1,8 @@
 """`/api/sessions`: list, read, change, fork, export and delete sessions; their messages and events."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal, cast
 
 from aiohttp import web
 
@@ -11,14 +11,24 @@ from sophon.errors import NotFound
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn_options import parse_planning_mode
-from sophon_hosting.client_api.serialization import (
-    branch_point_to_json,
+from sophon_hosting.events.json_encoding import take_items
+from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.sessions.history_results import (
+    EventPage,
+    RecordPage,
+    RecordView,
+    TextView,
     logged_event_to_json,
     record_to_json,
-    session_to_json,
-    take_items,
 )
-from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.sessions.results import (
+    BranchList,
+    NewSession,
+    SessionExport,
+    SessionPage,
+    branch_point_to_json,
+    session_to_json,
+)
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
@@ -144,7 +154,8 @@ async def open_session(request: web.Request) -> web.Response:
     """Begin a conversation off the record, with 201."""
     await parse_body(request, NewSessionBody)
     session = await get_authorized_host(request).open_off_the_record()
-    return json_response({"ok": True, **session_to_json(session), "mode": "otr"}, 201)
+    opened: NewSession = {**session_to_json(session), "mode": "otr"}
+    return json_response({"ok": True, **opened}, 201)
 
 
 @routes.get("/api/sessions")
@@ -160,7 +171,8 @@ async def list_sessions(request: web.Request) -> web.Response:
         kind=None if query.kind == "all" else query.kind,
     )
     items = [session_to_json(each) for each in page.items]
-    return json_response({"items": items, "total": page.total, "next_cursor": page.next_cursor})
+    found: SessionPage = {"items": items, "total": page.total, "next_cursor": page.next_cursor}
+    return json_response(found)
 
 
 @routes.get("/api/sessions/{session_id}")
@@ -201,11 +213,12 @@ async def list_messages(request: web.Request) -> web.Response:
     page = await authorized_host.list_records(
         session_id, query.after, before_seq=query.before, limit=query.limit, max_bytes=MAX_PAGE_BYTES
     )
-    items: list[Mapping[str, Any]] = [record_to_json(session_id, each) for each in page]
+    items = [record_to_json(session_id, each) for each in page]
     if query.cut:
-        items = [await authorized_host.cut_large_fields(session_id, each) for each in items]
+        items = [cast(RecordView, await authorized_host.cut_large_fields(session_id, each)) for each in items]
     more = bool(page) and await _has_more(request, page, query)
-    return json_response({"items": items, "more": more})
+    found: RecordPage = {"items": items, "more": more}
+    return json_response(found)
 
 
 @routes.get("/api/sessions/{session_id}/messages/{message_id}")
@@ -222,7 +235,8 @@ async def get_text(request: web.Request) -> web.Response:
     """Return a large text, to which an event or a message refers."""
     text_id = request.match_info["text_id"]
     text = await get_authorized_host(request).get_text(_session_id(request), text_id)
-    return cacheable_json_response(request, {"text": text}, text_id)
+    found: TextView = {"text": text}
+    return cacheable_json_response(request, found, text_id)
 
 
 @routes.get("/api/sessions/{session_id}/events")
@@ -234,7 +248,8 @@ async def list_session_events(request: web.Request) -> web.Response:
         rows = await _wait_for_events(request, query)
     events = [logged_event_to_json(_session_id(request), row) for row in rows[: query.limit]]
     page = take_items(events, MAX_PAGE_BYTES)
-    return json_response({"items": page, "more": len(rows) > len(page)})
+    found: EventPage = {"items": page, "more": len(rows) > len(page)}
+    return json_response(found)
 
 
 async def _list_events(request: web.Request, query: EventPageQuery) -> list[LoggedEvent]:
@@ -277,9 +292,11 @@ async def export_session(request: web.Request) -> web.Response:
             text="\n".join(format_transcript(records)) + "\n", content_type="text/plain", charset="utf-8"
         )
     else:
-        response = json_response(
-            {**session_summary_to_json(session), "records": [session_record_to_json(record) for record in records]}
-        )
+        export: SessionExport = {
+            **session_summary_to_json(session),
+            "records": [session_record_to_json(record) for record in records],
+        }
+        response = json_response(export)
     response.headers["Content-Disposition"] = f'attachment; filename="session.{FILE_EXTENSIONS[query.format]}"'
     return response
 
@@ -298,7 +315,8 @@ async def fork_session(request: web.Request) -> web.Response:
 async def list_branches(request: web.Request) -> web.Response:
     """Return where the branches of the conversation part, as this session goes."""
     points = await get_authorized_host(request).list_branches(_session_id(request))
-    return json_response({"items": [branch_point_to_json(each) for each in points]})
+    found: BranchList = {"items": [branch_point_to_json(each) for each in points]}
+    return json_response(found)
 
 
 async def _has_more(request: web.Request, page: Sequence[SessionRecord], query: MessagePageQuery) -> bool:

@@ -10,9 +10,17 @@ from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.runs.contract import RunStatus
 from sophon.trace_context import HEADER
 from sophon_hosting.client_api.client_message import ClientMessage, Mode
-from sophon_hosting.client_api.serialization import (
+from sophon_hosting.features.agents.results import sub_agent_to_json
+from sophon_hosting.features.sessions.history_results import logged_event_to_json
+from sophon_hosting.features.tasks.results import (
+    CancelledTask,
+    FeedbackReceipt,
+    FeedbackView,
+    StreamedText,
+    TaskDetails,
+    TaskEvents,
+    TaskPage,
     listed_task_to_json,
-    logged_event_to_json,
     receipt_to_json,
     task_to_json,
 )
@@ -135,8 +143,9 @@ async def list_tasks(request: web.Request) -> web.Response:
         before=query.before,
         all_users=query.everything,
     )
-    page = [listed_task_to_json(each) for each in runs[: query.limit]]
-    return json_response({"items": page, "more": len(runs) > len(page)})
+    items = [listed_task_to_json(each) for each in runs[: query.limit]]
+    page: TaskPage = {"items": items, "more": len(runs) > len(items)}
+    return json_response(page)
 
 
 @routes.get("/api/tasks/{task_id}")
@@ -145,8 +154,9 @@ async def get_task(request: web.Request) -> web.Response:
     authorized_host = get_authorized_host(request)
     run = await authorized_host.get_task(_task_id(request))
     position = await get_host(request).find_position(run.id)
-    children = await authorized_host.list_sub_agents(run.id)
-    return json_response({**task_to_json(run), "position": position, "children": children})
+    children = [sub_agent_to_json(each) for each in await authorized_host.list_sub_agents(run.id)]
+    details: TaskDetails = {**task_to_json(run), "position": position, "children": children}
+    return json_response(details)
 
 
 @routes.post("/api/tasks/{task_id}/feedback")
@@ -154,15 +164,17 @@ async def send_feedback(request: web.Request) -> web.Response:
     """Record what the user thinks of the answer; a repetition changes nothing."""
     body, task_id = await parse_body(request, FeedbackBody), _task_id(request)
     await get_authorized_host(request).send_feedback(task_id, body.value, text=body.text, source=body.source)
-    return json_response({"ok": True, "task_id": task_id, "value": body.value})
+    receipt: FeedbackReceipt = {"task_id": task_id, "value": body.value}
+    return json_response({"ok": True, **receipt})
 
 
 @routes.get("/api/tasks/{task_id}/feedback")
 async def get_feedback(request: web.Request) -> web.Response:
     """Return what the user said about the answer; `value` is null if nothing."""
     found = await get_authorized_host(request).find_feedback(_task_id(request))
-    said = {"value": None, "text": ""} if found is None else {"value": found.value, "text": found.text}
-    return json_response({"task_id": _task_id(request), **said})
+    value, text = (None, "") if found is None else (found.value, found.text)
+    said: FeedbackView = {"task_id": _task_id(request), "value": value, "text": text}
+    return json_response(said)
 
 
 @routes.get("/api/tasks/{task_id}/events")
@@ -176,7 +188,8 @@ async def list_task_events(request: web.Request) -> web.Response:
         found += [row for row in rows if row.task_id == run.id]
         after = rows[-1].seq
     found = merge_traces(found, await authorized_host.list_traces(run.session_id, run.id))
-    return json_response({"items": [logged_event_to_json(run.session_id, row) for row in found]})
+    events: TaskEvents = {"items": [logged_event_to_json(run.session_id, row) for row in found]}
+    return json_response(events)
 
 
 @routes.get("/api/tasks/{task_id}/stream")
@@ -184,14 +197,16 @@ async def get_streamed_text(request: web.Request) -> web.Response:
     """Return a part of the text that is being streamed; null once the task or that epoch of its reply has ended."""
     query = parse_query(request, StreamQuery)
     text = await get_authorized_host(request).get_streamed_text(_task_id(request), query.epoch, query.end or 0)
-    return json_response({"text": None if text is None else text[query.start : query.end]})
+    streamed: StreamedText = {"text": None if text is None else text[query.start : query.end]}
+    return json_response(streamed)
 
 
 @routes.post("/api/tasks/{task_id}/cancel")
 async def cancel_task(request: web.Request) -> web.Response:
     """Cancel a task; a finished one does not change. `status` is `cancelling` if it takes longer than a second."""
     run = await get_authorized_host(request).cancel_task(_task_id(request))
-    return json_response({"ok": True, "task_id": run.id, "status": run.status if run.is_finished else "cancelling"})
+    cancelled: CancelledTask = {"task_id": run.id, "status": run.status if run.is_finished else "cancelling"}
+    return json_response({"ok": True, **cancelled})
 
 
 async def _accept(request: web.Request, message: ClientMessage) -> web.Response:

@@ -7,7 +7,7 @@ from aiohttp import web
 from sophon.messages import ToolCall
 from sophon.trace_context import HEADER
 from sophon_hosting.client_api.client_message import ClientMessage
-from sophon_hosting.client_api.serialization import receipt_to_json
+from sophon_hosting.features.tasks.results import receipt_to_json
 from sophon_hosting.http.json_io import TRACE, RequestBody, get_authorized_host, json_response, parse_body
 
 

@@ -1,13 +1,13 @@
 """`/api/traces`: how turns went; users see their own, operators all. A replay asks another model or chain."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal, cast
 
 from aiohttp import web
 
 from sophon._python.value_rules import ValueRules
 from sophon.errors import NotFound
 from sophon.traces.serialization import trace_summary_to_json, trace_to_json
-from sophon_hosting.client_api.serialization import record_to_json
+from sophon_hosting.features.sessions.history_results import RecordView, TurnRecords, record_to_json
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
@@ -106,14 +106,16 @@ async def list_messages(request: web.Request) -> web.Response:
     if owner is None or (owner[0] != authorized_host.user.id and not authorized_host.user.operator):
         raise NotFound("trace", task_id)
     session_id = authorized_host.sessions.to_client_id(owner[1])
-    after, items = 0, list[dict[str, Any]]()
+    after, items = 0, list[RecordView]()
     while records := await authorized_host.list_records(session_id, after, limit=RECORDS_PER_READ):
         after = records[-1].seq
         own = [each for each in records if each.run_id == task_id and each.message is not None]
         items += [
-            dict(await authorized_host.cut_large_fields(session_id, record_to_json(session_id, each))) for each in own
+            cast(RecordView, await authorized_host.cut_large_fields(session_id, record_to_json(session_id, each)))
+            for each in own
         ]
-    return json_response({"items": items[:MAX_TURN_MESSAGES]})
+    found: TurnRecords = {"items": items[:MAX_TURN_MESSAGES]}
+    return json_response(found)
 
 
 @routes.get("/api/replay-choices")

@@ -1,13 +1,19 @@
 """`/api/usage`: tokens and cost by day, provider and model, and the budget limits."""
 
 from datetime import UTC, date, timedelta
-from typing import Annotated, Any
+from typing import Annotated, cast
 
 from aiohttp import web
 
 from sophon._python.value_rules import ValueRules
 from sophon.stores.traces.contract import turn_total_to_json
-from sophon_hosting.client_api.serialization import usage_to_json
+from sophon_hosting.features.usage.results import (
+    ProviderLimit,
+    TurnReport,
+    TurnTotalView,
+    UsageReport,
+    model_usage_to_json,
+)
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import RequestQuery, get_host, get_reader, json_response, parse_query
 from sophon_middlewares.outer.budget_periods import budget_period, end_of_day, end_of_month
@@ -43,7 +49,7 @@ async def get_usage(request: web.Request) -> web.Response:
         authorized_host.require_operator()
     since = query.since.isoformat() if query.since else ""
     totals = await host.services.store.usage.list_totals(since=since, session_id=stored_id)
-    result: dict[str, Any] = {"items": [usage_to_json(each) for each in totals]}
+    result: UsageReport = {"items": [model_usage_to_json(each) for each in totals]}
     if query.session_id is None:
         result["limits"] = await build_limit_rows(host)
     return json_response(result)
@@ -60,15 +66,16 @@ async def get_turns(request: web.Request) -> web.Response:
         since=first - timedelta(days=query.days - 1),
         principal=owner,
     )
-    return json_response({"items": [turn_total_to_json(each) for each in found]})
+    report: TurnReport = {"items": [cast(TurnTotalView, turn_total_to_json(each)) for each in found]}
+    return json_response(report)
 
 
-async def build_limit_rows(host: Host) -> list[dict[str, Any]]:
+async def build_limit_rows(host: Host) -> list[ProviderLimit]:
     """Return per provider the usage today and this month, reservations included, and the limits; null is no limit."""
     budget, services = host.services.settings.budget, host.services
     now = services.clock.now()
     period = budget_period(now, budget.time_zone)
-    rows: list[dict[str, Any]] = []
+    rows: list[ProviderLimit] = []
     for provider in services.gateway.providers:
         spent, provider_limits = (
             await services.store.usage.get_spending(provider.id, period),

@@ -1,19 +1,85 @@
-"""Schedules as JSON rows, for clients and the command line."""
+"""Results of schedules: when they run, what became of the last run, and the runs themselves."""
 
-from typing import Any, Final
+from typing import Final
 
+from sophon._python.lazy_typed_dict import TypedDict
 from sophon.schedules.library import ScheduleLibrary
 from sophon.schedules.occurrences import Recurrence
 from sophon.schedules.turn_mark import SCHEDULE_KEYS
 from sophon.schedules.wording import describe_recurrence
 from sophon.stores.contract import Store
-from sophon.stores.schedules.contract import Schedule
+from sophon.stores.runs.contract import RunStatus
+from sophon.stores.schedules.contract import (
+    FiringOutcome,
+    Misfire,
+    QuietAction,
+    Schedule,
+    ScheduleKind,
+    ScheduleState,
+)
+from sophon_hosting.features.iso_time import to_iso
 
 MAX_FIRINGS: Final = 10
 """Runs of a schedule that are listed."""
 
 
-def schedule_to_json(schedule: Schedule, library: ScheduleLibrary, session_id: str | None = None) -> dict[str, Any]:
+class LastFiring(TypedDict):
+    """What became of the last due time of a schedule."""
+
+    due_at: str
+    outcome: FiringOutcome
+    reason: str | None
+    task_id: str | None
+
+
+class ScheduleView(TypedDict):
+    """A schedule with its next times; `runs` says in words when it runs."""
+
+    schedule_id: str
+    user: str
+    session_id: str
+    channel: str
+    title: str
+    text: str
+    kind: ScheduleKind
+    expression: str
+    time_zone: str
+    runs: str
+    misfire: Misfire
+    quiet_hours: str | None
+    quiet_action: QuietAction
+    state: ScheduleState
+    reason: str | None
+    next: list[str]
+    last: LastFiring | None
+    created_at: str
+    created_by: str
+
+
+class Firing(TypedDict):
+    """A run that a schedule has started; `outcome` is the status of its task."""
+
+    due_at: str
+    task_id: str
+    outcome: RunStatus
+    started_at: str | None
+    finished_at: str | None
+    error: str | None
+
+
+class ScheduleDetails(ScheduleView):
+    """A schedule with its last runs, the newest first."""
+
+    firings: list[Firing]
+
+
+class ScheduleList(TypedDict):
+    """Schedules, oldest first."""
+
+    items: list[ScheduleView]
+
+
+def schedule_to_json(schedule: Schedule, library: ScheduleLibrary, session_id: str | None = None) -> ScheduleView:
     """Return a schedule as JSON, with its next times; `session_id` is the id by which the client knows the session."""
     times = library.list_next(schedule)
     return {
@@ -39,7 +105,7 @@ def schedule_to_json(schedule: Schedule, library: ScheduleLibrary, session_id: s
     }
 
 
-async def list_firings(store: Store, schedule: Schedule) -> list[dict[str, Any]]:
+async def list_firings(store: Store, schedule: Schedule) -> list[Firing]:
     """Return the last runs of a schedule as JSON, the newest first; times that became no run have none."""
     found = await store.runs.list_by_account(SCHEDULE_KEYS, schedule.id, MAX_FIRINGS)
     return [
@@ -47,8 +113,8 @@ async def list_firings(store: Store, schedule: Schedule) -> list[dict[str, Any]]
             "due_at": key.external_id,
             "task_id": run.id,
             "outcome": run.status,
-            "started_at": run.started_at.isoformat() if run.started_at else None,
-            "finished_at": run.finished_at.isoformat() if run.finished_at else None,
+            "started_at": to_iso(run.started_at),
+            "finished_at": to_iso(run.finished_at),
             "error": run.error.message if run.error else None,
         }
         for key, run in found
@@ -56,7 +122,7 @@ async def list_firings(store: Store, schedule: Schedule) -> list[dict[str, Any]]
     ]
 
 
-def _last_to_json(schedule: Schedule) -> dict[str, Any] | None:
+def _last_to_json(schedule: Schedule) -> LastFiring | None:
     if schedule.last_outcome is None or schedule.last_due_at is None:
         return None
     return {

@@ -1,0 +1,1 @@
+"""Agents that are defined in files, and the sub-agents of tasks."""

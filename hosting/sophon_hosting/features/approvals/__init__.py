@@ -1,0 +1,1 @@
+"""Approvals of tool calls, and approvals in advance (grants)."""

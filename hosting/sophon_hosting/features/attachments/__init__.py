@@ -1,0 +1,1 @@
+"""Files of messages: upload, list, download, delete."""

@@ -1,0 +1,1 @@
+"""Goals: plans that the host works on in steps."""

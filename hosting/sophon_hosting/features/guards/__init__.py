@@ -1,0 +1,1 @@
+"""Guards: the audit log, and the rules of what is allowed."""

@@ -1,0 +1,1 @@
+"""The host itself: user, chain, processes, channels, log lines."""

@@ -1,0 +1,1 @@
+"""Import of conversations from the export file of another product."""

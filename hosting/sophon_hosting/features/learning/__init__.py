@@ -1,0 +1,1 @@
+"""What routing has learned: trajectories of turns, averages of models."""

@@ -1,0 +1,1 @@
+"""Export and deletion of everything that is kept of a person."""

@@ -1,0 +1,1 @@
+"""Providers of models: health, keys, models."""

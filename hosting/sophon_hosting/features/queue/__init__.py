@@ -1,0 +1,1 @@
+"""Queue of tasks: statistics, dead letters, undelivered messages to chats."""

@@ -1,0 +1,1 @@
+"""Schedules: messages that the host sends at given times."""

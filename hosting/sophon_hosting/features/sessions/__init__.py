@@ -1,0 +1,1 @@
+"""Sessions: their messages, history, branches, search and export."""

@@ -1,0 +1,1 @@
+"""Settings of the running host, and the set-up of a provider."""

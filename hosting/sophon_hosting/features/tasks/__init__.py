@@ -1,0 +1,1 @@
+"""Tasks: messages that were sent, their answers, events and feedback."""

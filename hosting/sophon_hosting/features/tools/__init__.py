@@ -1,0 +1,1 @@
+"""Tools, custom tools and skills that a user's turns can use."""
