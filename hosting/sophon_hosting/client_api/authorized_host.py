@@ -17,6 +17,7 @@ from sophon_hosting.client_api.areas.tools import UserTools
 from sophon_hosting.client_api.areas.workspace import UserWorkspace
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_message import ClientMessage
+from sophon_hosting.client_api.connection import Connection
 from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.host import Host, TaskReceipt
@@ -39,17 +40,20 @@ class AuthorizedHost(
     route does alone is in its handler, with its permission check.
     """
 
-    def __init__(self, host: Host, user: User, *, knows_all: bool = False) -> None:
-        super().__init__(host, user, knows_all=knows_all)
+    def __init__(
+        self, host: Host, user: User, *, knows_all: bool = False, connection: Connection | None = None
+    ) -> None:
+        super().__init__(host, user, knows_all=knows_all, connection=connection)
         off = host.off_the_record
-        self._off_the_record = (
-            OffTheRecordSessions(off, user, knows_all=knows_all) if isinstance(off, OffTheRecordHost) else None
-        )
+        self._sessions_off: OffTheRecordSessions | None = None
+        if isinstance(off, OffTheRecordHost):
+            self._sessions_off = OffTheRecordSessions(off, user, knows_all=knows_all, connection=self.connection)
+            self._sessions_off.reply = self.reply
 
     @property
     def off_the_record(self) -> "OffTheRecordSessions | None":
         """The same user on the host of conversations off the record; None if this host has none."""
-        return self._off_the_record
+        return self._sessions_off
 
     @property
     def imports(self) -> UserImports:
@@ -78,8 +82,10 @@ class OffTheRecordSessions(AuthorizedHost):
     Operators get no more of them than of their own, except the approvals, which they decide.
     """
 
-    def __init__(self, host: OffTheRecordHost, user: User, *, knows_all: bool = False) -> None:
-        super().__init__(host, user, knows_all=knows_all)
+    def __init__(
+        self, host: OffTheRecordHost, user: User, *, knows_all: bool = False, connection: Connection | None = None
+    ) -> None:
+        super().__init__(host, user, knows_all=knows_all, connection=connection)
         self._off_host = host
 
     @property

@@ -19,7 +19,7 @@ class Routed(Protocol):
     """The operations of a user on one host, and those on the host off the record, which are of the same type."""
 
     @property
-    def off_the_record(self) -> OffTheRecordLookup | None: ...
+    def operations_off_the_record(self) -> OffTheRecordLookup | None: ...
 
 
 H = TypeVar("H", bound=Routed)
@@ -81,7 +81,7 @@ def _route(
 
     @wraps(method)
     async def routed(authorized: H, subject_id: str, /, *arguments: P.args, **named: P.kwargs) -> T:
-        off = authorized.off_the_record
+        off = authorized.operations_off_the_record
         chosen = cast(H, off) if off is not None and await has(off, subject_id) else authorized
         return await method(chosen, subject_id, *arguments, **named)
 

@@ -2,6 +2,7 @@
 
 from typing import TypeVar
 
+from sophon.events import Event
 from sophon_hosting.events.session_transactions import EventTransaction
 from sophon_hosting.events.wire_event import to_logged_event
 
@@ -10,6 +11,9 @@ T = TypeVar("T")
 
 class StoredEvents:
     """Lets a write store its events; nobody listens in this process."""
+
+    def emit(self, event: Event, /) -> None:
+        """Drop an event that nobody listens to."""
 
     async def commit_events(self, session_id: str, write: EventTransaction[T]) -> T:
         """See `EventBus.commit_events`."""

@@ -10,15 +10,16 @@ from sophon_channels.contract import Channel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
+from sophon_hosting.client_api.connection import ServedProcess
 from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
+from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.host import Host
 from sophon_hosting.http.api import (
     agents,
     approvals,
     attachments,
     audit,
-    goals,
     grants,
     host_info,
     imports,
@@ -31,7 +32,6 @@ from sophon_hosting.http.api import (
     providers,
     queue,
     routing,
-    schedules,
     search,
     sessions,
     settings,
@@ -52,7 +52,7 @@ from sophon_hosting.http.connections.limits import REQUEST_SECONDS
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
 from sophon_hosting.http.error_middleware import convert_errors
 from sophon_hosting.http.health import RenderMetrics, health_routes
-from sophon_hosting.http.json_io import HOST, MAX_BODY_BYTES
+from sophon_hosting.http.json_io import HOST, MAX_BODY_BYTES, PROCESS
 from sophon_hosting.http.long_poll import CLIENTS
 from sophon_hosting.http.middlewares import (
     add_cors_headers,
@@ -65,6 +65,7 @@ from sophon_hosting.http.middlewares import (
     require_json,
 )
 from sophon_hosting.http.openai_api.routes import routes as openai_routes
+from sophon_hosting.http.operation_routes import operation_routes
 from sophon_hosting.http.response_headers import add_default_headers
 from sophon_hosting.http.web_page import BUILT_FOLDER, fallback_page_routes, is_page_built, web_page_routes
 
@@ -79,13 +80,11 @@ API_ROUTES: Sequence[web.AbstractRouteDef] = [
     *approvals.routes,
     *queue.routes,
     *providers.routes,
-    *goals.routes,
     *grants.routes,
     *preferences.routes,
     *mcp.routes,
     *memory.routes,
     *workspace.routes,
-    *schedules.routes,
     *persons.routes,
     *usage.routes,
     *trajectories.routes,
@@ -151,8 +150,10 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     )
     app.on_response_prepare.extend([add_default_headers, add_cors_headers])
     app[HOST], app[CLIENTS] = host, clients
+    app[PROCESS] = ServedProcess(chosen.channels, chosen.attach_channel)
     app[UPLOADS] = UploadSlots()
     app[IMPORTS] = ImportSlots(host.services.clock)
+    app.add_routes(operation_routes(REGISTRY.operations))
     app.add_routes(API_ROUTES)
     if is_page_built(chosen.web_folder):
         app.add_routes(web_page_routes(chosen.web_folder))

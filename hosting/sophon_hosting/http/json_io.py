@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import orjson
 from aiohttp import web
@@ -11,6 +11,7 @@ from aiohttp.http import HttpProcessingError
 from sophon.errors import InputError
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge
+from sophon_hosting.client_api.connection import ServedProcess
 from sophon_hosting.client_api.payload import Payload
 from sophon_hosting.client_api.validation_sentences import describe_error
 from sophon_hosting.events.json_encoding import encode_json
@@ -18,6 +19,7 @@ from sophon_hosting.host import Host
 
 HOST = web.AppKey("host", Host)
 AUTHORIZED_HOST = web.RequestKey("authorized_host", AuthorizedHost)
+PROCESS = web.AppKey("process", ServedProcess)
 TRACE = web.RequestKey("trace", str)
 """Trace id of the request."""
 
@@ -69,13 +71,24 @@ def get_authorized_host(request: web.Request) -> AuthorizedHost:
 
 async def parse_body(request: web.Request, model: type[M]) -> M:
     """Parse and validate the body; an empty one counts as an empty object. Raises InputError, TooLarge."""
+    return _validate(model, await _read_json(request), "body")
+
+
+async def read_json_object(request: web.Request) -> dict[str, Any]:
+    """Return the fields of the body; an empty one counts as an empty object. Raises InputError, TooLarge."""
+    data = await _read_json(request)
+    if not isinstance(data, dict):
+        raise InputError("body: it must be an object")
+    return cast(dict[str, Any], data)
+
+
+async def _read_json(request: web.Request) -> object:
     raw = await _read(request)
     try:
-        data: object = orjson.loads(raw) if raw.strip() else {}
+        return orjson.loads(raw) if raw.strip() else {}
     except orjson.JSONDecodeError as error:
         message = f"the body is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
         raise InputError(message) from None
-    return _validate(model, data, "body")
 
 
 def check_body_length(length: int) -> None:

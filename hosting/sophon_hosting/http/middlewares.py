@@ -18,6 +18,7 @@ from sophon_hosting.host import Host
 from sophon_hosting.http.connections.request_limits import IMPORT_PATH, UPLOAD_PATH, WEBHOOK_PATH
 from sophon_hosting.http.error_middleware import RequestHandler
 from sophon_hosting.http.json_io import AUTHORIZED_HOST, TRACE, check_body_length, error_response, is_body_empty
+from sophon_hosting.http.operation_routes import RequestConnection
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.observability.trace_id import trace_id_from_traceparent
 
@@ -143,7 +144,8 @@ def require_auth(host: Host, access: ClientAuthenticator, delay_failure: DelayFa
                 if error.token_given:
                     await delay_failure(request, token)
                 raise
-            request[AUTHORIZED_HOST] = AuthorizedHost(host, user)
+            connection = RequestConnection(request, host, user, access)
+            request[AUTHORIZED_HOST] = AuthorizedHost(host, user, connection=connection)
         return await handler(request)
 
     return middleware

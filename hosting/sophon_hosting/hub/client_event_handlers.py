@@ -18,6 +18,7 @@ from sophon_hosting.features.approvals.results import (
     DecidedApproval,
     approval_to_json,
 )
+from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.features.sessions.history_results import JoinedSession, LeftSession, event_to_json
 from sophon_hosting.features.sessions.results import SessionSlice, session_to_json
 from sophon_hosting.features.tasks.results import (
@@ -40,6 +41,7 @@ from sophon_hosting.hub.client_event_payloads import (
     RegeneratePayload,
     SendFeedbackPayload,
     SendMessagePayload,
+    parse_object,
     parse_payload,
 )
 from sophon_hosting.hub.connected_clients import HubClient
@@ -82,9 +84,13 @@ class UnknownEvent(SophonError):
 
 async def handle_event(client: HubClient, name: str, arguments: Sequence[object]) -> AckPayload:
     """Run the handler of an event and return its result. Raises UnknownEvent, InputError, and the handler's errors."""
+    if (operation := REGISTRY.by_event.get(name)) is not None:
+        caller = client.authorized_host
+        operation.check(caller)
+        return cast(AckPayload, await operation.call(caller, operation.request.validate(parse_object(arguments))))
     handler = _HANDLERS.get(name)
     if handler is None:
-        raise UnknownEvent(name, list(PAYLOAD_MODELS))
+        raise UnknownEvent(name, [*REGISTRY.by_event, *PAYLOAD_MODELS])
     return await handler(client, parse_payload(PAYLOAD_MODELS[name], arguments))
 
 

@@ -154,21 +154,26 @@ PAYLOAD_MODELS: Mapping[str, type[EventPayload]] = {
 
 def parse_payload(model: type[R], arguments: Sequence[object]) -> R:
     """Validate the arguments of an event and return its payload. Raises InputError with all problems in one line."""
-    if len(arguments) > 1:
-        raise InputError(f"an event must have one payload, not {len(arguments)}")
-    payload: object = next(iter(arguments), None)
-    if payload is None:
-        payload = dict[str, object]()
-    if not isinstance(payload, Mapping):
-        raise InputError("the payload must be an object, for example {}")
     try:
-        return model.validate(cast(Mapping[str, object], payload))
+        return model.validate(parse_object(arguments))
     except ValueError as error:
         from pydantic import ValidationError  # lazy: whoever gets here has loaded it
 
         if not isinstance(error, ValidationError):
             raise
         raise InputError(_describe_problems(error.errors(include_url=False, include_input=False))) from None
+
+
+def parse_object(arguments: Sequence[object]) -> Mapping[str, object]:
+    """Return the one payload of an event; none counts as an empty object. Raises InputError."""
+    if len(arguments) > 1:
+        raise InputError(f"an event must have one payload, not {len(arguments)}")
+    payload: object = next(iter(arguments), None)
+    if payload is None:
+        return {}
+    if not isinstance(payload, Mapping):
+        raise InputError("the payload must be an object, for example {}")
+    return cast(Mapping[str, object], payload)
 
 
 def is_within_depth(value: object, max_depth: int) -> bool:

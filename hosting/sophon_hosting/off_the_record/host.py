@@ -1,7 +1,6 @@
 """Host of the conversations off the record: the chain, worker and queue of a host over a store in memory."""
 
 import asyncio
-import re
 from collections.abc import Collection
 from contextlib import suppress
 from copy import copy
@@ -19,6 +18,7 @@ from sophon.tools.tool import Tool
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
+from sophon_hosting.off_the_record.session_ids import new_off_the_record_id
 from sophon_hosting.off_the_record.store import build_off_the_record_store
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
@@ -38,8 +38,6 @@ IDLE_TIME: Final = timedelta(hours=1)
 """Time without a message or answer after which one ends."""
 
 SWEEP_INTERVAL_SECONDS = 60
-
-_GENERATED_ID = re.compile(r"otr-[0-9a-f]{20}")
 
 
 class OffTheRecordFull(TryLater):
@@ -82,7 +80,7 @@ class OffTheRecordHost(Host):
 
     def new_session_id(self) -> str:
         """Return the id of a new session; `is_generated_id` knows it after a restart, too."""
-        return f"otr-{self.services.clock.new_id()}"
+        return new_off_the_record_id(self.services.clock)
 
     async def start(self) -> None:
         """Start the worker, whose tasks log no details, and the sweep of idle sessions."""
@@ -133,8 +131,3 @@ class OffTheRecordHost(Host):
 
 def _is_offered(tool: Tool) -> bool:
     return is_offered_off_the_record(tool.name) and not acts_despite_name(tool)
-
-
-def is_generated_id(session_id: str) -> bool:
-    """Return whether a host made this id for a conversation off the record, in this process or an earlier one."""
-    return _GENERATED_ID.fullmatch(session_id) is not None

@@ -5,102 +5,38 @@ from typing import Annotated
 
 import typer
 
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
-from sophon_hosting.cli.console.confirmation import YesOption, confirm
-from sophon_hosting.cli.console.output import write_lines, write_result, write_rows
-from sophon_hosting.cli.remote.host_client import JsonRow
-from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.cli.common_options import command_group
+from sophon_hosting.cli.operation_commands import Row, delete_command, list_command, says, show_command
+from sophon_hosting.features.goals import operations as goals
+from sophon_hosting.operations.client import Client
 from sophon_hosting.rendering.control_characters import to_single_line
 
 app = command_group("List, show, create and delete goals; pause, resume and cancel them.")
 
-GoalArgument = Annotated[str, typer.Argument(metavar="GOAL", help="The id of a goal; `sophon goals list` shows them.")]
-
 SHOWN_CHARACTERS = 200
-NOTHING = "nothing was deleted"
+IS_NOW = "{goal_id} is {state}"
+DESCRIPTION = Annotated[
+    str, typer.Option("--description", "-d", metavar="TEXT", help="What is to be reached; by default the title.")
+]
+
+list_command(
+    app,
+    goals.list_goals,
+    {
+        "goal": "goal_id",
+        "state": "state",
+        "done#": lambda row: f"{row['progress']} %",
+        "user": "user",
+        "title": lambda row: row["title"][:60],
+        "reason": lambda row: row["reason"][:60],
+    },
+    "There are no goals.",
+    defaults={"limit": 50},
+)
 
 
-@app.command("list")
-def list_goals(
-    ctx: typer.Context,
-    archived: Annotated[bool, typer.Option("--archived", help="Archived goals, too.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="At most N goals.")] = 50,
-    url: HostUrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """List goals, the newest first."""
-    found = open_host_client(ctx.obj, url).list_goals(archived=archived, limit=limit)
-    header = ("goal", "state", "done#", "user", "title", "reason")
-    write_rows(found, header, map(_table_row, found), "There are no goals.", as_json=as_json)
-
-
-@app.command()
-def show(ctx: typer.Context, goal: GoalArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
-    """Show a goal: its steps, what it has used of each limit, and when the host looks at it next."""
-    row = open_host_client(ctx.obj, url).get_goal(goal)
-    write_result(row, _goal_lines(row), as_json=as_json)
-
-
-@app.command()
-def create(
-    ctx: typer.Context,
-    title: Annotated[str, typer.Argument(metavar="TITLE", help="A few words.")],
-    description: Annotated[
-        str, typer.Option("--description", "-d", metavar="TEXT", help="What is to be reached; by default the title.")
-    ] = "",
-    autonomy: Annotated[
-        str | None,
-        typer.Option(metavar="MODE", help="assist asks about every call, semi from High risk on, full: Critical ones."),
-    ] = None,
-    session: Annotated[
-        str | None, typer.Option(metavar="ID", help="Session to report to; by default one of its own.")
-    ] = None,
-    url: HostUrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Create a goal, which the host plans and works on."""
-    client = open_host_client(ctx.obj, url)
-    row = client.create_goal(title, description=description, autonomy=autonomy, session_id=session)
-    write_result(row, [f"{row['goal_id']} is {row['state']}"], as_json=as_json)
-
-
-@app.command()
-def pause(ctx: typer.Context, goal: GoalArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
-    """Pause a goal until it is resumed; its running steps are stopped."""
-    _write_change(open_host_client(ctx.obj, url).change_goal(goal, "pause"), as_json=as_json)
-
-
-@app.command()
-def resume(ctx: typer.Context, goal: GoalArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
-    """Resume a paused goal; what it had used up it may use once more."""
-    _write_change(open_host_client(ctx.obj, url).change_goal(goal, "resume"), as_json=as_json)
-
-
-@app.command()
-def cancel(ctx: typer.Context, goal: GoalArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
-    """Cancel a goal for good; its running steps are stopped."""
-    _write_change(open_host_client(ctx.obj, url).change_goal(goal, "cancel"), as_json=as_json)
-
-
-@app.command()
-def delete(ctx: typer.Context, goal: GoalArgument, yes: YesOption = False, url: HostUrlOption = None) -> None:
-    """Delete a goal after confirmation, with the sessions that it works in; its running steps are stopped."""
-    client = open_host_client(ctx.obj, url)
-    title = to_single_line(str(client.get_goal(goal)["title"]))
-    confirm(f"Delete the goal {goal}, {title!r}, with everything that it has done?", yes=yes, otherwise=NOTHING)
-    client.delete_goal(goal)
-    write_lines([f"The goal {goal} was deleted."])
-
-
-def _write_change(row: JsonRow, *, as_json: bool) -> None:
-    write_result(row, [f"{row['goal_id']} is {row['state']}"], as_json=as_json)
-
-
-def _table_row(row: JsonRow) -> list[str]:
-    return [row["goal_id"], row["state"], f"{row['progress']} %", row["user"], row["title"][:60], row["reason"][:60]]
-
-
-def _goal_lines(row: JsonRow) -> Sequence[str]:
+def goal_lines(row: Row) -> Sequence[str]:
+    """Return a goal in lines: its steps, what it has used of each limit, and when the host looks at it next."""
     lines = [
         f"goal      {row['goal_id']}",
         f"title     {row['title']}",
@@ -123,3 +59,18 @@ def _goal_lines(row: JsonRow) -> Sequence[str]:
 
 def _format_time(at: str | None) -> str:
     return at[:19].replace("T", " ") if at else "none: it waits"
+
+
+def _ask(client: Client, fields: Row) -> str:
+    title = to_single_line(str(client.call(goals.get_goal, goal_id=fields["goal_id"])["title"]))
+    return f"Delete the goal {fields['goal_id']}, {title!r}, with everything that it has done?"
+
+
+show_command(app, goals.get_goal, goal_lines)
+show_command(
+    app, goals.create_goal, says(IS_NOW), name="create", arguments=("title",), options={"description": DESCRIPTION}
+)
+show_command(app, goals.pause_goal, says(IS_NOW), name="pause")
+show_command(app, goals.resume_goal, says(IS_NOW), name="resume")
+show_command(app, goals.cancel_goal, says(IS_NOW), name="cancel")
+delete_command(app, goals.delete_goal, _ask, lambda fields: f"The goal {fields['goal_id']} was deleted.")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from sophon.errors import SophonError
+from sophon_hosting.operations.client import HostError
 
 JsonRow = Mapping[str, Any]
 """JSON object of the HTTP API (docs/api.md)."""
@@ -11,9 +11,4 @@ JsonRow = Mapping[str, Any]
 GoalChange: TypeAlias = Literal["pause", "resume", "cancel"]
 
 
-class HostError(SophonError):
-    """The host answered with an error, or did not answer. `code` is the error code of the host, or `no_host`."""
-
-    def __init__(self, code: str, message: str) -> None:
-        self.code = code
-        super().__init__(message)
+__all__ = ["GoalChange", "HostError", "JsonRow"]

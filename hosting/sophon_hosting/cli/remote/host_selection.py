@@ -13,10 +13,11 @@ from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_client import HostError
 from sophon_hosting.cli.remote.http_host_client import HttpHostClient, probe_host
 from sophon_hosting.cli.remote.store_host_client import StoreHostClient
+from sophon_hosting.cli.remote.store_send import StoreSend
 from sophon_hosting.instance_id import compute_instance_id
+from sophon_hosting.operations.client import Client, HostError, HttpSend
 
 HostClient: TypeAlias = HttpHostClient | StoreHostClient
 """What the commands ask of a host, over HTTP or, where none runs, in its store. Every method raises SophonError."""
@@ -40,6 +41,31 @@ def open_host_client(options: GlobalOptions, url: str | None = None) -> HostClie
         _check_instance(options, settings, address, instance)
         return HttpHostClient(address, find_access_token(settings, address))
     return StoreHostClient(options, settings, f"no host runs at {address}; using the store")
+
+
+def open_client(options: GlobalOptions, url: str | None = None) -> Client:
+    """Return a client of the host at `url`, by default of the configured host, or of its store if no host runs there.
+
+    Raises SophonError if no host runs at a given `url`, and if that of the configured address uses another store: it
+    belongs to another project, whose port is the same.
+    """
+    settings = load_cli_settings(options)
+    if url is not None:
+        return connect_client(validate_host_url(url), find_access_token(settings, url))
+    address = local_host_url(settings)
+    instance = probe_host(address)
+    if instance is not None:
+        _check_instance(options, settings, address, instance)
+        return connect_client(address, find_access_token(settings, address))
+    notice = f"no host runs at {address}; using the store"
+    return Client(StoreSend(options, settings, notice), LOCAL_USER, is_operator=True)
+
+
+def connect_client(url: str, token: str | None) -> Client:
+    """Return a client of the host at `url`. Raises HostError if none answers, or if it refuses the token."""
+    send = HttpSend(url, token)
+    me = send.get("/api/me")
+    return Client(send, str(me["user"]), is_operator=bool(me["operator"]))
 
 
 def find_running_host(options: GlobalOptions, settings: Settings, url: str | None = None) -> str:

@@ -36,9 +36,9 @@ class ApprovalOperations(UserAccess):
             for record in records
             if owner is None or await self._owner_of_task(record) == owner
         ]
-        if self.off_the_record is None:
+        if self.operations_off_the_record is None:
             return found
-        return found + await self.off_the_record.list_approvals(
+        return found + await self.operations_off_the_record.list_approvals(
             session_id=session_id, open_only=open_only, all_users=all_users
         )
 

@@ -137,7 +137,7 @@ class BranchOperations(SessionOperations):
         return turn
 
     async def _check_on_the_record(self, session_id: str) -> None:
-        if self.off_the_record is not None and await self.off_the_record.has_session(session_id):
+        if self.operations_off_the_record is not None and await self.operations_off_the_record.has_session(session_id):
             raise InputError(NO_BRANCHES)
 
 

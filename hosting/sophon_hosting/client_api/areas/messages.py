@@ -18,7 +18,7 @@ from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.client_api.user_sessions import validate_id
 from sophon_hosting.host import RunRequest, TaskReceipt
 from sophon_hosting.observability.trace_id import trace_id_from_traceparent
-from sophon_hosting.off_the_record.host import is_generated_id
+from sophon_hosting.off_the_record.session_ids import is_generated_id
 
 SESSION_TRIES = 5
 """How often a session is looked up that others delete and take at the same time."""
@@ -105,7 +105,7 @@ class MessageOperations(BranchOperations):
 
     async def is_off_the_record(self, message: ClientMessage) -> bool:
         """Return whether a message is for the host off the record. Raises OtherMode, OffTheRecordLost."""
-        off, named = self.off_the_record, message.session_id
+        off, named = self.operations_off_the_record, message.session_id
         if message.replaces is not None and named is None:
             raise InputError("a message that replaces another one needs the session of that one")
         if off is None or named is None:

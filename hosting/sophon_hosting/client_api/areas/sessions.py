@@ -9,7 +9,7 @@ from sophon.turn_options import parse_planning_mode
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode, by_session
 from sophon_hosting.client_api.user_access import OffTheRecordOperations, UserAccess
-from sophon_hosting.off_the_record.host import is_generated_id
+from sophon_hosting.off_the_record.session_ids import is_generated_id
 
 
 class SessionOperations(UserAccess):
@@ -34,7 +34,7 @@ class SessionOperations(UserAccess):
 
     async def check_on_the_record(self, session_id: str) -> None:
         """Raise OtherMode or OffTheRecordLost if a conversation of the id is, or was, off the record."""
-        if self.off_the_record is not None and await self.off_the_record.has_session(session_id):
+        if self.operations_off_the_record is not None and await self.operations_off_the_record.has_session(session_id):
             raise OtherMode(session_id, is_off_the_record=True, remedy="this would be kept; name another session")
         await self.check_not_lost(session_id)
 
@@ -141,6 +141,6 @@ class SessionOperations(UserAccess):
         await self.host.delete_session(await self.sessions.find_stored_id(session_id))
 
     def _sessions_off_the_record(self) -> OffTheRecordOperations:
-        if self.off_the_record is None:
+        if self.operations_off_the_record is None:
             raise InputError("this host has no conversations off the record")
-        return self.off_the_record
+        return self.operations_off_the_record

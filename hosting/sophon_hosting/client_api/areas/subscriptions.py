@@ -17,8 +17,8 @@ class SubscriptionOperations(UserAccess):
 
     def unsubscribe(self, session_id: str, listener: EventListener) -> None:
         """Unsubscribe from the events of a session."""
-        if self.off_the_record is not None:
-            self.off_the_record.unsubscribe(session_id, listener)
+        if self.operations_off_the_record is not None:
+            self.operations_off_the_record.unsubscribe(session_id, listener)
         for stored_id in self.sessions.possible_stored_ids(session_id):
             self.host.event_bus.unsubscribe(stored_id, listener)
 

@@ -41,8 +41,8 @@ class TaskOperations(UserAccess):
         """
         self.rights.require_scope("Read")
         owner = self.owner_filter(all_users)
-        if session_id is not None and self.off_the_record is not None:
-            off = self.off_the_record
+        if session_id is not None and self.operations_off_the_record is not None:
+            off = self.operations_off_the_record
             if await off.has_session(session_id):
                 return await off.list_tasks(session_id=session_id, status=status, limit=limit, before=before)
         stored_id = await self.sessions.filter_id(session_id)

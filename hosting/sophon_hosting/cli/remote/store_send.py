@@ -1,0 +1,37 @@
+"""Way of a client to the store where no host runs: operations run in this process, on the configured store."""
+
+from typing import Any
+
+from sophon.settings import Settings
+from sophon.stores.contract import Store
+from sophon_hosting.cli.bootstrap import run_with_store
+from sophon_hosting.cli.console.output import write_notice
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.client_api.stored_caller import RunningHostRequired, StoredCaller
+from sophon_hosting.operations.operation import Operation
+from sophon_hosting.operations.request import Request
+
+DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"
+
+
+class StoreSend:
+    """Runs operations on the store, which every call opens and closes; `notice` is written before its first use."""
+
+    def __init__(self, options: GlobalOptions, settings: Settings, notice: str = "") -> None:
+        self._options, self._settings, self._notice = options, settings, notice
+
+    def __call__(self, operation: Operation[Any, Any], request: Request) -> Any:
+        """Return the result. Raises RunningHostRequired for an operation that the store alone cannot do."""
+        if self._notice:
+            write_notice(self._notice)
+            self._notice = ""
+        result = run_with_store(self._options, lambda store: self._run(store, operation, request))
+        if operation.method != "GET":
+            write_notice(DEFERRED_EFFECT_NOTICE)
+        return result
+
+    async def _run(self, store: Store, operation: Operation[Any, Any], request: Request) -> Any:
+        try:
+            return operation.to_answer(await operation.call(StoredCaller(store, self._settings), request))
+        except RunningHostRequired:
+            raise RunningHostRequired(f"`{operation.name.replace('_', ' ')}`") from None

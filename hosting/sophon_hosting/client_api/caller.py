@@ -1,0 +1,174 @@
+"""Caller of an operation: who asks which host, with which rights, and what of histories they see."""
+
+import asyncio
+from collections.abc import Collection
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from sophon.clock import Clock
+from sophon.errors import NotFound
+from sophon.events import Event
+from sophon.goals.goal_writer import EventCommitter
+from sophon.settings import Settings
+from sophon.stores.contract import Store
+from sophon.stores.sessions.contract import SessionSummary
+from sophon_hosting.client_api.authentication import User
+from sophon_hosting.client_api.client_errors import Forbidden
+from sophon_hosting.client_api.connection import Connection, DirectConnection
+from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
+from sophon_hosting.client_api.history_view import HistoryView
+from sophon_hosting.client_api.reply import Reply
+from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, ClientRights
+from sophon_hosting.client_api.user_sessions import UserSessions
+from sophon_hosting.off_the_record.session_ids import is_generated_id
+
+if TYPE_CHECKING:
+    from sophon.goals.goal import Goal
+    from sophon_hosting.host import Host
+
+
+class CallerEvents(EventCommitter, Protocol):
+    """What a caller emits: the event bus of a host, or the log of a store."""
+
+    def emit(self, event: Event, /) -> None:
+        """Emit an event of a session."""
+        ...
+
+
+class Caller:
+    """Who asks, on one host. A caller over HTTP lasts for one request, one over Socket.IO as long as its connection.
+
+    `rights` limit the user by the permission level, and by the scopes of the token. Who lacks the permission
+    FullHistory reads conversations, events, tasks and approvals redacted. A user reads and changes only what is their
+    own; an operator reads everything, decides and cancels everywhere, and writes only to their own sessions. What
+    belongs to another user raises NotFound, like what does not exist. Operators know what exists, so they get Forbidden
+    instead; `knows_all` says that the user is one who acts without the rights of an operator.
+    """
+
+    def __init__(
+        self, host: "Host", user: User, *, knows_all: bool = False, connection: Connection | None = None
+    ) -> None:
+        services = host.services
+        self._host = host
+        self.events: CallerEvents = host.event_bus
+        self._set_up(
+            user,
+            services.store,
+            services.settings,
+            connection or DirectConnection(services.clock),
+            services.clock,
+            knows_all=knows_all,
+            channels=host.channel_names,
+        )
+
+    def _set_up(
+        self,
+        user: User,
+        store: Store,
+        settings: Settings,
+        connection: Connection,
+        clock: Clock,
+        *,
+        knows_all: bool = False,
+        channels: Collection[str] = (),
+    ) -> None:
+        self.user, self.store, self.settings, self.clock, self.connection = user, store, settings, clock, connection
+        self.reply = Reply()
+        self._knows_all = knows_all
+        self._off_the_record: Caller | None = None
+        is_operator = user.operator or knows_all
+        self.rights = ClientRights.resolve(
+            settings.permissions, user.id, channel=HUB_CHANNEL, is_operator=is_operator, scopes=user.scopes
+        )
+        self.view = (
+            None
+            if self.rights.sees_full_history
+            else HistoryView(
+                shows_approvals=self.rights.allows("Approvals"),
+                hides_streams=not settings.guards.redaction.enabled,
+            )
+        )
+        """What of histories the user sees; None: everything."""
+        self.sessions = UserSessions(store.sessions, user, knows_all=is_operator, channels=channels)
+
+    @property
+    def host(self) -> "Host":
+        """The host that serves the user."""
+        return self._host
+
+    @property
+    def is_signed_in(self) -> bool:
+        """Whether the user signed in at a host; who opened its store instead did not."""
+        return True
+
+    @property
+    def off_the_record(self) -> "Caller | None":
+        """The same user on the host of conversations off the record; None if this host has none."""
+        if self._off_the_record is None and (off := self._host.off_the_record) is not None:
+            self._off_the_record = Caller(off, self.user, knows_all=self._knows_all, connection=self.connection)
+            self._off_the_record.reply = self.reply
+        return self._off_the_record
+
+    @property
+    def owner(self) -> str | None:
+        """Whose rows the user may name: their own; None for an operator, who may name all."""
+        return None if self.user.operator else self.user.id
+
+    async def find_author(self, session_id: str | None) -> str:
+        """Return the user to whom what is made for a session belongs. Raises InputError."""
+        return self.user.id
+
+    async def open_own_session(self, session_id: str, owner: str) -> SessionSummary:
+        """Return the stored session for what reports to it later; create it if it does not exist.
+
+        Raises InputError, Forbidden (operators), and OtherMode or OffTheRecordLost for a conversation that is, or was,
+        off the record: a report would be kept.
+        """
+        off = self.off_the_record
+        if off is not None and await off.has_own_session(session_id):
+            raise OtherMode(session_id, is_off_the_record=True, remedy="this would be kept; name another session")
+        if is_generated_id(session_id) and not await self.may_read_session(session_id):
+            raise OffTheRecordLost(session_id)
+        return await self.sessions.find_or_create_own(session_id)
+
+    async def has_own_session(self, session_id: str) -> bool:
+        """Return whether this host has a session of the user by that name."""
+        found = [await self.store.sessions.find(each) for each in self.sessions.possible_stored_ids(session_id)]
+        return any(each is not None and each.owner == self.user.id for each in found)
+
+    async def may_read_session(self, session_id: str) -> bool:
+        """Return whether the user may read a stored session of that name."""
+        try:
+            await self.sessions.find(session_id)
+        except (NotFound, Forbidden):
+            return False
+        return True
+
+    async def delete_goal(self, goal: "Goal") -> None:
+        """Cancel a goal, and delete it with the sessions that it works in. Raises Busy."""
+        await self.host.delete_goal(goal)
+
+    async def wait_for_change(self, changed: asyncio.Event, deadline: float) -> bool:
+        """Return True once `changed` is set; False at the deadline, in monotonic time, or if client or host go."""
+        return await self.connection.wait_for_change(changed, deadline)
+
+    def now(self) -> datetime:
+        """Return the host's time."""
+        return self.clock.now()
+
+    def monotonic(self) -> float:
+        """Return the monotonic time of the host's clock, in seconds."""
+        return self.clock.monotonic()
+
+    def require_operator(self) -> None:
+        """Raise Forbidden unless the user is an operator, ScopeNeeded if the token may not be used as one."""
+        self.rights.require_scope(OPERATOR_SCOPE)
+        if not self.user.operator:
+            raise Forbidden("only an operator may do this")
+
+    def owner_filter(self, everything: bool) -> str | None:
+        """Return the owner to filter by: the user, or None for everything, which is for operators."""
+        if everything:
+            self.require_operator()
+            return None
+        return self.user.id

@@ -1,0 +1,78 @@
+"""Caller at a store that no host of this machine serves: what is asked is written there for the next start."""
+
+from typing import NoReturn
+
+from sophon.clock import SystemClock
+from sophon.errors import InputError, SophonError
+from sophon.goals.goal import Goal
+from sophon.principals import LOCAL_USER
+from sophon.settings import Settings
+from sophon.stores.contract import Store
+from sophon.stores.sessions.contract import SessionSummary
+from sophon_hosting.client_api.authentication import User
+from sophon_hosting.client_api.caller import Caller, CallerEvents
+from sophon_hosting.client_api.connection import DirectConnection
+from sophon_hosting.events.stored_events import StoredEvents
+
+
+class RunningHostRequired(SophonError):
+    """The operation needs a running host."""
+
+    code = "no_host"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} needs a running host; start it with `sophon serve`, or give its URL with --url")
+
+
+class StoredCaller(Caller):
+    """The local user on an open store. Whoever can open the store is an operator.
+
+    Nobody has signed in, so what is made for a session belongs to whoever wrote there last.
+    """
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        clock = SystemClock()
+        self.events: CallerEvents = StoredEvents()
+        self._set_up(User(LOCAL_USER, operator=True), store, settings, DirectConnection(clock), clock)
+
+    @property
+    def host(self) -> NoReturn:
+        """Raises RunningHostRequired."""
+        raise RunningHostRequired("this")
+
+    @property
+    def is_signed_in(self) -> bool:
+        """See `Caller.is_signed_in`."""
+        return False
+
+    @property
+    def off_the_record(self) -> None:
+        """None: what is off the record is in no store."""
+        return
+
+    async def find_author(self, session_id: str | None) -> str:
+        """Return the local user, or on a host with users whoever wrote last in the session.
+
+        Raises InputError if that is nobody: what is made would belong to no user, who would see it.
+        """
+        if not self.settings.hub.users:
+            return LOCAL_USER
+        if session_id is None:
+            raise InputError("give --session: this host has several users, and this belongs to whoever wrote there")
+        newest = await self.store.runs.list(session_id=session_id, limit=1, whole=False)
+        if not newest:
+            raise InputError(f"nobody has written in session {session_id!r}, so nobody owns what is made there")
+        return newest[0].owner
+
+    async def open_own_session(self, session_id: str, owner: str) -> SessionSummary:
+        """Return the stored session of that id; create it for its owner if it does not exist."""
+        return await self.store.sessions.get_or_create(session_id, owner)
+
+    async def delete_goal(self, goal: Goal) -> None:
+        """Delete a goal with the sessions that it works in; no host may run, so that no step begins meanwhile."""
+        if await self.store.sessions.find(goal.work_session_id) is not None:
+            await self.store.sessions.delete(goal.work_session_id)  # in one transaction, and the goal with it
+            return
+        if goal.is_live:
+            await self.store.goals.change(goal.move("cancel", "it is deleted", self.clock.now()))
+        await self.store.goals.remove(goal.id)

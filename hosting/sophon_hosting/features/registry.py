@@ -1,0 +1,7 @@
+"""Registry of the operations of this host: the tables of all features."""
+
+from sophon_hosting.features.goals.operations import table as goals
+from sophon_hosting.features.schedules.operations import table as schedules
+from sophon_hosting.operations.table import Registry
+
+REGISTRY = Registry([goals, schedules])

@@ -1,0 +1,159 @@
+"""Operations on schedules: list, make, show, change, pause, resume, remove. Users have their own, operators all."""
+
+from typing import Annotated, Final, Literal
+
+from sophon._python.value_rules import ValueRules
+from sophon.errors import InputError
+from sophon.events import ScheduleChanged
+from sophon.schedules.library import Destination, ScheduleLibrary
+from sophon.schedules.requests import MAX_TEXT_CHARACTERS, REQUEST_FIELDS, ScheduleRequest
+from sophon.stores.schedules.contract import Schedule
+from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
+from sophon_hosting.client_api.rights import HUB_CHANNEL
+from sophon_hosting.features.schedules.results import (
+    ScheduleDetails,
+    ScheduleList,
+    ScheduleView,
+    list_firings,
+    schedule_to_json,
+)
+from sophon_hosting.operations.operation import Subject
+from sophon_hosting.operations.request import Everything, Request
+from sophon_hosting.operations.results import Done
+from sophon_hosting.operations.table import Table
+
+table = Table("schedules")
+
+Short = Annotated[str, ValueRules(min_length=1, max_length=200)]
+Text = Annotated[str, ValueRules(min_length=1, max_length=MAX_TEXT_CHARACTERS)]
+
+MAY_STOP_ONLY: Final = "an operator may pause and remove the schedules of others, and change nothing else of them"
+
+
+async def _find(caller: Caller, schedule_id: str) -> Schedule | None:
+    return await caller.store.schedules.find(schedule_id)
+
+
+SCHEDULE = Subject("schedule", "schedule_id", _find, lambda schedule: schedule.owner)
+
+
+class ListSchedules(Request):
+    """The schedules of the user, or of all users."""
+
+    everything: Everything = False
+
+
+class ScheduleFields(Request):
+    """When a schedule runs: one of `cron`, `every`, `at` (with `day`, or not), `in_minutes`; and how."""
+
+    cron: Short | None = None
+    every: Short | None = None
+    at: Short | None = None
+    day: Short | None = None
+    in_minutes: float | None = None
+    time_zone: Short | None = None
+    title: Short | None = None
+    misfire: Short | None = None
+    quiet_hours: Annotated[str, ValueRules(max_length=20)] | None = None
+    quiet_action: Short | None = None
+
+
+class NewSchedule(ScheduleFields):
+    """A schedule: `text`, and exactly one time. The answers go to `session_id`, or to a session of their own."""
+
+    text: Text
+    session_id: str | None = None
+
+
+class NamedSchedule(Request):
+    """A schedule by its id."""
+
+    schedule_id: str
+
+
+class ScheduleChange(ScheduleFields):
+    """Change of a schedule: what is given is changed; `state` pauses or resumes it."""
+
+    schedule_id: str
+    text: Text | None = None
+    state: Literal["active", "paused"] | None = None
+
+
+@table.operation("GET /api/schedules", needs="Read")
+async def list_schedules(caller: Caller, request: ListSchedules) -> ScheduleList:
+    """List the schedules, oldest first, each with its next times and what became of the last one."""
+    found = await caller.store.schedules.list(owner=caller.owner_filter(request.everything))
+    return {"items": [_show(each, caller) for each in found]}
+
+
+@table.operation(
+    "POST /api/schedules",
+    needs="Chat",
+    status=201,
+    errors=(OtherMode, OffTheRecordLost),
+    example={"text": "Summarize the news", "every": "day", "at": "08:00"},
+)
+async def add_schedule(caller: Caller, request: NewSchedule) -> ScheduleView:
+    """Make a schedule of the user."""
+    if not caller.settings.schedules.enabled:
+        raise InputError("schedules are off here: Schedules.Enabled is false")
+    wanted = ScheduleRequest.from_arguments({name: getattr(request, name) for name in REQUEST_FIELDS})
+    library = _library(caller)
+    library.preview(wanted)  # before a session is made for it
+    owner = await caller.find_author(request.session_id)
+    session = await caller.open_own_session(request.session_id or caller.clock.new_id(), owner)
+    chat = None if caller.is_signed_in else await library.find_destination(session.id)
+    made = await library.add(wanted, owner=owner, destination=chat or Destination(session.id, HUB_CHANNEL, {}))
+    _announce(caller, made, "added")
+    return _show(made, caller)
+
+
+@table.operation("GET /api/schedules/{schedule_id}", needs="Read", on=SCHEDULE)
+async def get_schedule(caller: Caller, request: NamedSchedule, schedule: Schedule) -> ScheduleDetails:
+    """Return one schedule with its last firings."""
+    return {**_show(schedule, caller), "firings": await list_firings(caller.store, schedule)}
+
+
+@table.operation("PATCH /api/schedules/{schedule_id}", needs="Chat", on=SCHEDULE)
+async def change_schedule(caller: Caller, request: ScheduleChange, schedule: Schedule) -> ScheduleView:
+    """Change, pause or resume a schedule; of those of others an operator may only pause and remove."""
+    library, user = _library(caller), caller.user.id
+    changes = {name: value for name in REQUEST_FIELDS if (value := getattr(request, name)) is not None}
+    if caller.is_signed_in and schedule.owner != user and (changes or request.state == "active"):
+        raise InputError(MAY_STOP_ONLY)
+    if changes:
+        schedule = await library.change(schedule.id, changes)
+        _announce(caller, schedule, "changed")
+    if request.state == "paused":
+        schedule = await library.pause(schedule.id, f"by {user}" if caller.is_signed_in else "by sophon schedules")
+        _announce(caller, schedule, "paused")
+    elif request.state == "active":
+        schedule = await library.resume(schedule.id)
+        _announce(caller, schedule, "resumed")
+    return _show(schedule, caller)
+
+
+@table.operation("DELETE /api/schedules/{schedule_id}", needs="Chat", on=SCHEDULE, ok=True)
+async def remove_schedule(caller: Caller, request: NamedSchedule, schedule: Schedule) -> Done:
+    """Delete a schedule."""
+    await _library(caller).remove(schedule.id)
+    _announce(caller, schedule, "removed")
+    return {}
+
+
+def _library(caller: Caller) -> ScheduleLibrary:
+    return ScheduleLibrary(caller.store, caller.clock, caller.settings.schedules)
+
+
+def _show(schedule: Schedule, caller: Caller) -> ScheduleView:
+    return schedule_to_json(schedule, _library(caller), caller.sessions.to_client_id(schedule.session_id))
+
+
+def _announce(caller: Caller, schedule: Schedule, change: str) -> None:
+    next_at = schedule.due_at.isoformat() if schedule.due_at is not None and change != "removed" else None
+    event = ScheduleChanged(
+        schedule_id=schedule.id, change=change, title=schedule.title, reason=schedule.reason, next_at=next_at
+    )
+    event.session_id = schedule.session_id
+    caller.events.emit(event)

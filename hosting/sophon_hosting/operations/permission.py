@@ -1,0 +1,39 @@
+"""Permission check of an operation: what it needs by its declaration, against the rights of who asks."""
+
+from typing import Final, cast, get_args
+
+from sophon.security.permission_levels import Feature
+from sophon_hosting.client_api.client_errors import Forbidden
+from sophon_hosting.client_api.rights import CALL_SCOPE, OPERATOR_SCOPE, SCOPES, ClientRights, Scope
+
+TOKEN_ONLY: Final = "token: "  # noqa: S105 - no password
+"""Prefix of a permission that restricts API tokens alone: every level has it."""
+
+_FEATURES: Final = frozenset(get_args(Feature))
+
+
+def parse_permission(text: str) -> str:
+    """Return a permission that exists. Raises ValueError.
+
+    `Read`: a token with that scope; every level may read what is its own. A feature, as `Chat`: the level and the scope
+    of that name. `CallTools`: the level of `Chat` and the scope. `Operator`: an operator, whose token may act as one.
+    `token: Approvals`: the scope alone.
+    """
+    name = text.removeprefix(TOKEN_ONLY)
+    if name not in SCOPES and name not in _FEATURES:
+        raise ValueError(f"there is no permission {text!r}")
+    return text
+
+
+def check_permission(permission: str, rights: ClientRights, *, is_operator: bool) -> None:
+    """Raise LevelNeeded, ScopeNeeded or Forbidden unless the client has the permission."""
+    if permission == OPERATOR_SCOPE:
+        rights.require_scope(OPERATOR_SCOPE)
+        if not is_operator:
+            raise Forbidden("only an operator may do this")
+    elif permission == CALL_SCOPE:
+        rights.require_calls()
+    elif permission in _FEATURES:
+        rights.require(cast(Feature, permission))
+    else:
+        rights.require_scope(cast(Scope, permission.removeprefix(TOKEN_ONLY)))

@@ -1,0 +1,118 @@
+"""Tables of operations: a feature declares its own, a registry has those of all features."""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+from sophon.errors import CompositionError, SophonError
+from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.operations.operation import Operation, OperationOptions, Subject
+from sophon_hosting.operations.permission import parse_permission
+from sophon_hosting.operations.request import Request
+
+Q = TypeVar("Q", bound=Request)
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Table:
+    """Operations of one feature, in the order in which they are documented."""
+
+    def __init__(self, feature: str) -> None:
+        self.feature = feature
+        self.operations: list[Operation[Any, Any]] = []
+
+    @overload
+    def operation(
+        self,
+        route: str = "",
+        *,
+        needs: str | Sequence[str],
+        on: None = None,
+        status: int = 200,
+        statuses: Sequence[int] = (),
+        ok: bool = False,
+        event: str = "",
+        errors: Sequence[type[SophonError]] = (),
+        example: Mapping[str, Any] | None = None,
+        is_large: bool = False,
+        is_cacheable: bool = False,
+        seconds: float = 60.0,
+    ) -> Callable[[Callable[[Caller, Q], Awaitable[R]]], Operation[Q, R]]: ...
+
+    @overload
+    def operation(
+        self,
+        route: str = "",
+        *,
+        needs: str | Sequence[str],
+        on: Subject[T],
+        status: int = 200,
+        statuses: Sequence[int] = (),
+        ok: bool = False,
+        event: str = "",
+        errors: Sequence[type[SophonError]] = (),
+        example: Mapping[str, Any] | None = None,
+        is_large: bool = False,
+        is_cacheable: bool = False,
+        seconds: float = 60.0,
+    ) -> Callable[[Callable[[Caller, Q, T], Awaitable[R]]], Operation[Q, R]]: ...
+
+    def operation(
+        self,
+        route: str = "",
+        *,
+        needs: str | Sequence[str],
+        on: Subject[Any] | None = None,
+        **options: Any,
+    ) -> Callable[[Callable[..., Awaitable[Any]]], Operation[Any, Any]]:
+        """Declare the decorated function as an operation; its annotations are the types of request and result.
+
+        `route`: method and path over HTTP, as `GET /api/goals/{goal_id}`, whose fields are fields of the request; the
+        others are in the query of GET and DELETE, else in the body. `event`: name over Socket.IO. `needs`: permissions
+        that every caller needs, none of which means: whoever is signed in. `on`: the row that the operation is about,
+        which it gets as third argument. `status` of success over HTTP, and `statuses` that the operation may choose
+        instead. `ok`: the answer over HTTP has `ok`, as those of Socket.IO always have. `errors` that are documented,
+        beside those of permissions, requests and rows. `example`: a request. `is_large`: the answer may be large, so
+        the hub serves such requests at the speed at which the client reads. `is_cacheable`: answered with an ETag.
+        `seconds`: how long a client waits for the answer.
+        """
+        permissions = tuple(map(parse_permission, (needs,) if isinstance(needs, str) else needs))
+        if options.get("example", ...) is None:
+            del options["example"]
+
+        def declare(run: Callable[..., Awaitable[Any]]) -> Operation[Any, Any]:
+            made: Operation[Any, Any] = Operation(run, route, permissions, on, OperationOptions(**options))
+            self.operations.append(made)
+            return made
+
+        return declare
+
+
+class Registry:
+    """The operations of all features, by name, route and event. Raises CompositionError for what is there twice."""
+
+    def __init__(self, tables: Iterable[Table]) -> None:
+        self.tables = tuple(tables)
+        self.operations = tuple(each for table in self.tables for each in table.operations)
+        self.by_name: Mapping[str, Operation[Any, Any]] = _index(self.operations, "name", lambda each: each.name)
+        _index([each for each in self.operations if each.path], "route", _route_key)
+        self.by_event: Mapping[str, Operation[Any, Any]] = _index(
+            [each for each in self.operations if each.options.event], "event", lambda each: each.options.event
+        )
+
+
+def _route_key(operation: Operation[Any, Any]) -> str:
+    """Return the route without the names of its fields: two that differ in these alone are one."""
+    return f"{operation.method} {re.sub('{[^}]*}', '{}', operation.path)}"
+
+
+def _index(
+    operations: Iterable[Operation[Any, Any]], what: str, key: Callable[[Operation[Any, Any]], str]
+) -> dict[str, Operation[Any, Any]]:
+    found: dict[str, Operation[Any, Any]] = {}
+    for each in operations:
+        if (name := key(each)) in found:
+            raise CompositionError(f"two operations have the {what} {name!r}: {found[name].name} and {each.name}")
+        found[name] = each
+    return found
