@@ -2,8 +2,8 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,8 +55,8 @@ class Provider:
         return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 2}})
 
 
-@pytest.fixture
-async def provider() -> AsyncIterator[Provider]:
+@asynccontextmanager
+async def serve_provider() -> AsyncGenerator[Provider]:
     """A provider that listens."""
     found = Provider()
     app = web.Application()
@@ -66,8 +66,16 @@ async def provider() -> AsyncIterator[Provider]:
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     found.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    yield found
-    await runner.cleanup()
+    try:
+        yield found
+    finally:
+        await runner.cleanup()
+
+
+@pytest.fixture
+async def provider() -> AsyncIterator[Provider]:
+    async with serve_provider() as found:
+        yield found
 
 
 @dataclass

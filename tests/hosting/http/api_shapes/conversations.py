@@ -1,6 +1,8 @@
 """Recorded calls of conversations: sessions, messages, tasks, branches, approvals and grants."""
 
-from tests.hosting.http.api_shapes.served import Served
+import asyncio
+
+from tests.hosting.http.api_shapes.served import PATIENCE_SECONDS, Served
 
 
 async def call_all(served: Served) -> None:
@@ -8,6 +10,9 @@ async def call_all(served: Served) -> None:
     await call_tasks(served)
     await call_sessions(served)
     await call_approvals(served)
+    await call_running_tasks(served)
+    await call_large_texts(served)
+    await call_sub_agents(served)
 
 
 async def call_tasks(served: Served) -> None:
@@ -52,6 +57,8 @@ async def call_sessions(served: Served) -> None:
     await served.call("GET /api/sessions/s")
     await served.call("GET /api/sessions/none", note="unknown")
     await served.call("PATCH /api/sessions/s", {"title": "Hello", "pinned": True, "planning": "Never"})
+    await served.call("PATCH /api/sessions/s", {"model": "main/main"}, note="model")
+    await served.call("PATCH /api/sessions/s", {"model": "none"}, note="unknown model")
     await served.call("PATCH /api/sessions/s", {"title": ""}, note="empty title")
     await served.call("GET /api/sessions/s/messages?limit=1")
     await served.call("GET /api/sessions/s/messages?before=100&cut=true", note="backwards")
@@ -85,6 +92,12 @@ async def call_approvals(served: Served) -> None:
     await served.call(f"POST /api/approvals/{approval_id}", {"decision": "approve", "grant": "session"})
     await served.until_ended(task_id)
     await served.call(f"POST /api/approvals/{approval_id}", {"decision": "reject"}, note="decided before")
+    edited = await served.begin("pay Eve")
+    await served.until_status(edited, "suspended")
+    waiting = (await served.send("GET /api/approvals")).json()["items"][0]["approval_id"]
+    edit = {"decision": "edit", "arguments": {"to": "Ada"}, "reason": "not Eve"}
+    await served.call(f"POST /api/approvals/{waiting}", edit, note="edited")
+    await served.until_ended(edited)
     await served.call("GET /api/approvals?open_only=false", note="decided")
     await served.call(f"GET /api/tasks/{task_id}/events", note="with a tool call")
     await served.call("GET /api/sessions/s/messages", note="with a tool call")
@@ -93,3 +106,69 @@ async def call_approvals(served: Served) -> None:
     await served.call(f"DELETE /api/grants/{grant_id}", user="bob", note="of another user")
     await served.call(f"DELETE /api/grants/{grant_id}")
     await served.call(f"DELETE /api/grants/{grant_id}", note="revoked before")
+
+
+async def call_running_tasks(served: Served) -> None:
+    """Read a reply that is being streamed, cancel its task, and read a failed one."""
+    task_id = await served.begin("stream it", "running")
+    path = f"/api/tasks/{task_id}/stream?epoch=1"
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (await served.send(f"GET {path}")).json()["text"] is None:
+            await asyncio.sleep(0)
+    waiting = await served.begin("hello", "running")
+    await served.call(f"GET {path}", note="running")
+    await served.call(f"GET /api/tasks/{task_id}", note="running")
+    await served.call(f"GET /api/tasks/{waiting}", note="queued")
+    await served.call(f"GET /api/traces/{task_id}", note="running")
+    await served.call("GET /api/traces?session_id=running", note="running")
+    await served.call("DELETE /api/queue", note="no such method")
+    await served.call(f"POST /api/tasks/{task_id}/cancel", note="running")
+    await served.until_ended(task_id)
+    await served.until_ended(waiting)
+    await served.call(f"GET /api/tasks/{task_id}/events", note="cancelled")
+    failed = await served.finish("fail now", "failed")
+    await served.call(f"GET /api/tasks/{failed}", note="failed")
+    await served.call(f"GET /api/tasks/{failed}/events", note="failed")
+    await served.call("GET /api/sessions/failed/messages", note="failed")
+    await served.call(f"GET /api/traces/{failed}", note="failed")
+    called = await served.call("POST /api/tools/pay/call", {"arguments": {"to": "Bob"}, "client_message_id": "c"})
+    await served.call(
+        "POST /api/tools/pay/call", {"arguments": {"to": "Bob"}, "client_message_id": "c"}, note="repeated"
+    )
+    await served.call("POST /api/tools/none/call", {}, note="unknown")
+    await served.call("POST /api/tools/pay/call", {"arguments": {"too": 1}}, note="wrong arguments")
+    called_id = called.json()["task_id"]
+    await served.until_status(called_id, "suspended")
+    await served.call(f"POST /api/tasks/{called_id}/cancel", note="suspended")
+    await served.until_status(called_id, "cancelled")
+    done = (await served.send("POST /api/tools/datetime.now/call", {})).json()["task_id"]
+    await served.until_ended(done)
+    await served.call(f"GET /api/tasks/{done}", note="of a tool call")
+
+
+async def call_large_texts(served: Served) -> None:
+    """Read a text that is cut in events and in a page of messages."""
+    await served.finish("long", "long")
+    page = await served.call("GET /api/sessions/long/messages?cut=true", note="with a large text")
+    url = page.json()["items"][-1]["large"]["content"]["url"]
+    text = await served.call(f"GET {url}")
+    await served.call(f"GET {url}", headers={"If-None-Match": text.headers["ETag"]}, note="known")
+    await served.call("GET /api/sessions/long/texts/none", note="unknown")
+    await served.call("GET /api/sessions/long/events", note="with a large text")
+
+
+async def call_sub_agents(served: Served) -> None:
+    """Look at a sub-agent that works, and cancel it."""
+    task_id = await served.begin("delegate", "agents")
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await served.stalled.wait()
+    running = (await served.call("GET /api/agents", note="with a running one")).json()["running"]
+    await served.call("GET /api/agents?everything=true", note="everything as a user")
+    await served.call(f"GET /api/tasks/{task_id}", note="with a running sub-agent")
+    await served.call("POST /api/agents/cancel", {"agent_id": running[0]["agent_id"]})
+    await served.call("POST /api/agents/cancel", {"agent_id": f"{task_id}/agent-x"}, note="unknown")
+    await served.until_ended(task_id)
+    await served.call(f"GET /api/tasks/{task_id}", note="with a cancelled sub-agent")
+    await served.call(f"GET /api/tasks/{task_id}/events", note="with a sub-agent")
+    await served.call(f"GET /api/traces/{task_id}", note="with a sub-agent")
+    await served.call("GET /api/agents/none", note="unknown")

@@ -12,6 +12,8 @@ from tests.hosting.http.api_shapes.shapes import find_differences, shape_of
 
 RECORDING = Path(__file__).with_name("recorded.json")
 
+MAX_LINE_CHARACTERS = 120
+
 RECORDED_HEADERS = ("cache-control", "content-disposition", "etag", "retry-after", "www-authenticate")
 """Headers whose presence is part of a recorded response."""
 
@@ -39,6 +41,11 @@ class Recorder:
         self._add(
             f"event {event}", note, {"status": "ok" if answer["ok"] else "refused", "body": shape_of(dict(answer))}
         )
+
+    def add_pushed_events(self, heard: Mapping[str, list[object]]) -> None:
+        """Record the events that a client was sent, by name."""
+        for name, payloads in heard.items():
+            self._add(f"pushed {name}", "", {"status": "ok", "body": shape_of(*payloads)})
 
     def _add(self, name: str, note: str, row: object) -> None:
         name = f"{name} ({note})" if note else name
@@ -78,7 +85,19 @@ def read_recording() -> dict[str, Any]:
 
 def write_recording(rows: Mapping[str, Any]) -> None:
     """Replace the recording."""
-    RECORDING.write_text(json.dumps(dict(rows), indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+    RECORDING.write_text(format_json(dict(rows)) + "\n", encoding="utf-8")
+
+
+def format_json(value: Any, indent: str = "") -> str:
+    """Return JSON in which what fits into a line stands in one."""
+    line = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    if len(indent) + len(line) <= MAX_LINE_CHARACTERS or not isinstance(value, dict | list):
+        return line
+    deeper = f"{indent} "
+    if isinstance(value, list):
+        return "[" + ", ".join(format_json(each, indent) for each in value) + "]"
+    members = [f"{json.dumps(key)}: {format_json(each, deeper)}" for key, each in sorted(value.items())]
+    return "{\n" + ",\n".join(f"{deeper}{each}" for each in members) + f"\n{indent}}}"
 
 
 def _matches(resource: web.AbstractResource, path: str) -> bool:
@@ -94,8 +113,8 @@ def _body_shape(response: httpx.Response) -> Any:
     if kind == "application/json":
         return shape_of(response.json())
     if kind == "application/x-ndjson":
-        return [shape_of(*[json.loads(line) for line in response.text.splitlines()])]
+        return shape_of([json.loads(line) for line in response.text.splitlines()])
     if kind == "text/event-stream":
         lines = [each.removeprefix("data: ") for each in response.text.splitlines() if each.startswith("data: ")]
-        return [shape_of(*[each if each == "[DONE]" else json.loads(each) for each in lines])]
+        return shape_of([each if each == "[DONE]" else json.loads(each) for each in lines])
     return "bytes"

@@ -2,13 +2,17 @@
 
 from pathlib import Path
 
-from tests.hosting.http.api_shapes import conversations, operations
+from tests.hosting.http.api_shapes import clients, conversations, features, operations
 from tests.hosting.http.api_shapes.served import Served, serve
+from tests.hosting.live_settings.conftest import serve_provider
 
 
 async def play(folder: Path) -> Served:
     """Play the scenario with a host in an empty folder, and return what was served."""
-    async with serve(folder) as served:
+    async with serve(folder) as served, serve_provider() as provider:
         await conversations.call_all(served)
+        await features.call_all(served)
+        await clients.call_all(served)
         await operations.call_all(served)
+        await operations.call_setup(served, provider)
     return served

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import socketio  # type: ignore[import-untyped]  # it has no types
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.clock import SystemClock
+from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.settings.loader import load_with_layers
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
@@ -27,20 +29,35 @@ MCP_SERVER = str(Path(__file__).parents[3] / "mcp" / "misbehaving_server.py")
 LONG_TEXT = "a long text " * 10_000
 GOAL_PLAN = {
     "goal": "g",
-    "steps": [{"id": "a", "description": "Pay Bob", "depends_on": [], "tool": "pay", "arguments": {"to": "Bob"}}],
+    "steps": [
+        {"id": "a", "description": "Pay Bob", "depends_on": [], "tool": "pay", "arguments": {"to": "Bob"}},
+        {"id": "b", "description": "Pay Eve", "depends_on": ["a"], "tool": "pay", "arguments": {"to": "Eve"}},
+    ],
 }
 
 
-class Served:
-    """The host with the recorder of its answers; `release` ends tools and streams that wait."""
+@dataclass
+class Gates:
+    """`stalled` is set once the tool `stall` waits; `release` ends tools and streams that wait."""
 
-    def __init__(self, server: HostServer, url: str, release: asyncio.Event, stack: AsyncExitStack) -> None:
-        self.server, self.url, self.release, self._stack = server, url, release, stack
+    stalled: asyncio.Event = field(default_factory=asyncio.Event)
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Served:
+    """The host with the recorder of its answers."""
+
+    def __init__(self, server: HostServer, url: str, gates: Gates, stack: AsyncExitStack) -> None:
+        self.server, self.url, self._stack = server, url, stack
+        self.stalled = gates.stalled
         self.routes = server._app.router
         self.recorder = Recorder(self.routes)
         self.store, self.services = server.services.store, server.services
         self._http: dict[str, httpx.AsyncClient] = {}
         self._sockets: dict[str, socketio.AsyncClient] = {}
+        self.heard: dict[str, list[Any]] = {}
+        """Events that clients of Socket.IO were sent, by name."""
+        self._news = asyncio.Event()
 
     async def call(
         self, call: str, body: object = None, *, user: str = "ada", note: str = "", **options: Any
@@ -61,11 +78,23 @@ class Served:
         """Send a Socket.IO event, and record its acknowledgement."""
         if user not in self._sockets:
             client = self._sockets[user] = socketio.AsyncClient(reconnection=False)
+            client.on("*", self._hear)
             self._stack.push_async_callback(client.disconnect)
             await client.connect(self.url, auth={"token": f"token-of-{user}"}, transports=["websocket"])
         answer: dict[str, Any] = await self._sockets[user].call(event, payload, timeout=PATIENCE_SECONDS)
         self.recorder.add_acknowledgement(event, answer, note)
         return answer
+
+    def _hear(self, event: str, data: object) -> None:
+        self.heard.setdefault(event, []).append(data)
+        self._news.set()
+
+    async def until_heard(self, event: str, task_id: str) -> None:
+        """Wait until a client of Socket.IO was sent an event of a task."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not any(each["task_id"] == task_id for each in self.heard.get(event, [])):
+                self._news.clear()
+                await self._news.wait()
 
     async def begin(self, content: str, session_id: str = "s", *, user: str = "ada", **more: Any) -> str:
         """Send a message without a record, and return its task."""
@@ -105,12 +134,13 @@ class Served:
 async def serve(folder: Path) -> AsyncGenerator[Served]:
     """Start the host in an empty folder."""
     write_files(folder)
-    release = asyncio.Event()
+    gates = Gates()
     loaded = load_with_layers(folder=folder, environment={**TOKENS, "OLLAMA_HOST": "127.0.0.1:1"})
     services = Services(
-        models=[FunctionModel(build_answer(release), name="main", prices=(1, 2), context_window=200_000)],
-        tools=build_tools(release),
+        models=[FunctionModel(build_answer(gates), name="main", prices=(1, 2), context_window=200_000)],
+        tools=build_tools(gates),
         settings=loaded.settings,
+        embedder=HashingEmbedder(64),
         folder=folder,
         store=SqlStore("memory://", clock=SystemClock()),
     )
@@ -120,10 +150,10 @@ async def serve(folder: Path) -> AsyncGenerator[Served]:
     async with AsyncExitStack() as stack:
         await server.start(address)
         stack.push_async_callback(server.shutdown, 0)
-        stack.callback(release.set)
+        stack.callback(gates.release.set)
         if server.mcp is not None:
             await server.mcp.wait_settled(PATIENCE_SECONDS)
-        yield Served(server, address.url, release, stack)
+        yield Served(server, address.url, gates, stack)
 
 
 def write_files(folder: Path) -> None:
@@ -136,6 +166,7 @@ def write_files(folder: Path) -> None:
         "AgentExecution": {"Titles": False},
         "Planning": {"Mode": "Never"},
         "ToolFilter": {"Top": 100},
+        "Routing": {"Tiers": [{"Name": "all", "Models": ["main/main"], "Complexity": [0, 1]}]},
         "Goals": {"Enabled": True, "Review": False},
         "CustomTools": {"Enabled": True},
         "Agents": {"Directory": str(folder / "agents")},
@@ -151,18 +182,19 @@ def write_files(folder: Path) -> None:
         },
     }
     (folder / "appsettings.json").write_text(json.dumps({"Sophon": sections}))
-    for name in ("agents", "files", "skills/style"):
+    for name in ("agents", "files", "skills/style", "skills/broken"):
         (folder / name).mkdir(parents=True)
     (folder / "agents" / "helper.md").write_text(
         "---\nname: helper\ndescription: Helps.\ntools: [stall]\n---\nYou are helper.\n"
     )
     (folder / "agents" / "broken.md").write_text("no front matter")
+    (folder / "skills" / "broken" / "SKILL.md").write_text("no front matter")
     (folder / "skills" / "style" / "SKILL.md").write_text(
         "---\nname: style\ndescription: Style.\n---\nWrite in verse.\n"
     )
 
 
-def build_tools(release: asyncio.Event) -> list[Any]:
+def build_tools(gates: Gates) -> list[Any]:
     """Return `pay`, which must be approved, and `stall`, which waits for `release`."""
 
     @tool(risk=Risk.HIGH)
@@ -173,13 +205,14 @@ def build_tools(release: asyncio.Event) -> list[Any]:
     @tool(risk=Risk.NONE)
     async def stall() -> str:
         """Wait."""
-        await release.wait()
+        gates.stalled.set()
+        await gates.release.wait()
         return "done"
 
     return [pay, stall]
 
 
-def build_answer(release: asyncio.Event) -> Callable[[ModelRequest], Any]:
+def build_answer(gates: Gates) -> Callable[[ModelRequest], Any]:
     """Return what the model does: it answers in capitals, or as the first word of the message says."""
 
     async def answer(request: ModelRequest) -> str | ModelResponse:
@@ -199,7 +232,7 @@ def build_answer(release: asyncio.Event) -> Callable[[ModelRequest], Any]:
             return ModelResponse("", [ToolCall("c", "agents.run", {"agent": "helper", "task": "wait"})])
         if verb == "stream" and request.on_text is not None:
             request.on_text("so far")
-            await release.wait()
+            await gates.release.wait()
             return "so far so good"
         if verb == "fail":
             raise RuntimeError("the model is broken")

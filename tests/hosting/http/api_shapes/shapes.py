@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-OPAQUE_KEYS = frozenset({"arguments", "parameters", "input_schema"})
-"""Keys of objects that belong to tools, not to the API: only their type is part of a shape."""
+OPAQUE_KEYS = frozenset({"arguments", "parameters", "settings"})
+"""Keys of objects that belong to tools and settings, not to the API: only their type is part of a shape."""
 
-MAP_KEYS = frozenset({"counts", "deleted", "groups"})
+MAP_KEYS = frozenset({"by_group", "counts", "deleted", "scores", "steps"})
 """Keys of objects whose keys are values: all members have one shape."""
 
 VALUE_KEYS = frozenset({"value"})
@@ -17,17 +17,18 @@ def shape_of(*values: object) -> Any:
     """Return the shape of one value, or the one shape that several values have together.
 
     An object is a dict, in which `key?` is missing in some values. A list is `[shape of the items]`. Scalars are type
-    names, joined by ` | `. The code of an error is its value. Events, `{event, data}`, have one shape for each name.
+    names, joined by ` | `. The code of an error is its value. Objects of a list that name their `event` or `kind` have
+    one shape for each of these.
     """
     scalars = sorted({_type_name(each) for each in values if not isinstance(each, dict | list)})
     dicts = [each for each in values if isinstance(each, dict)]
     lists = [each for each in values if isinstance(each, list)]
     found: list[Any] = [" | ".join(scalars)] if scalars else []
     if dicts:
-        found.append(_shape_of_events(dicts) if all(map(_is_event, dicts)) else _shape_of_objects(dicts))
+        found.append(_shape_of_objects(dicts))
     if lists:
         items = [item for each in lists for item in each]
-        found.append([shape_of(*items)] if items else [])
+        found.append([_shape_of_items(items)] if items else [])
     return found[0] if len(found) == 1 else {"one of": found}
 
 
@@ -74,13 +75,15 @@ def _shape_of_member(key: str, values: Sequence[object]) -> Any:
     return found
 
 
-def _shape_of_events(dicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    names = sorted({each["event"] for each in dicts})
-    return {f"event {name}": _shape_of_objects([each for each in dicts if each["event"] == name]) for name in names}
-
-
-def _is_event(value: dict[str, Any]) -> bool:
-    return isinstance(value.get("event"), str) and isinstance(value.get("data"), dict)
+def _shape_of_items(items: Sequence[object]) -> Any:
+    for key in ("event", "kind"):
+        grouped: dict[str, list[object]] = {}
+        for each in items:
+            if isinstance(each, dict) and isinstance(each.get(key), str):
+                grouped.setdefault(f"{key} {each[key]}", []).append(each)
+        if sum(map(len, grouped.values())) == len(items):
+            return {name: shape_of(*of_kind) for name, of_kind in sorted(grouped.items())}
+    return shape_of(*items)
 
 
 def _type_name(value: object) -> str:
