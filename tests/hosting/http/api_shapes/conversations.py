@@ -95,7 +95,7 @@ async def call_approvals(served: Served) -> None:
     edited = await served.begin("pay Eve")
     await served.until_status(edited, "suspended")
     waiting = (await served.send("GET /api/approvals")).json()["items"][0]["approval_id"]
-    edit = {"decision": "edit", "arguments": {"to": "Ada"}, "reason": "not Eve"}
+    edit = {"decision": "edit", "arguments": {"to": "Ada"}, "reason": "not Eve", "session_id": "s"}
     await served.call(f"POST /api/approvals/{waiting}", edit, note="edited")
     await served.until_ended(edited)
     await served.call("GET /api/approvals?open_only=false", note="decided")

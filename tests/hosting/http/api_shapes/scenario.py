@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.hosting.http.api_shapes import clients, conversations, features, operations
+from tests.hosting.http.api_shapes import clients, conversations, features, fields, operations
 from tests.hosting.http.api_shapes.served import Served, serve
 from tests.hosting.live_settings.conftest import serve_provider
 
@@ -14,5 +14,6 @@ async def play(folder: Path) -> Served:
         await features.call_all(served)
         await clients.call_all(served)
         await operations.call_all(served)
+        await fields.call_all(served)
         await operations.call_setup(served, provider)
     return served

@@ -76,13 +76,29 @@ class Served:
 
     async def ask(self, event: str, payload: object = None, *, user: str = "ada", note: str = "") -> dict[str, Any]:
         """Send a Socket.IO event, and record its acknowledgement."""
+        answer = await self._emit(user, event, payload)
+        self.recorder.add_acknowledgement(event, answer, note)
+        return answer
+
+    async def accept(self, call: str, body: object = None, *, user: str = "ada", **options: Any) -> httpx.Response:
+        """Send a request that must succeed and is not recorded."""
+        response = await self.send(call, body, user=user, **options)
+        assert response.is_success, f"{call} {body}: {response.text}"
+        return response
+
+    async def accept_event(self, event: str, payload: object, *, user: str = "olga") -> dict[str, Any]:
+        """Send a Socket.IO event that must succeed and is not recorded."""
+        answer = await self._emit(user, event, payload)
+        assert answer["ok"], f"{event} {payload}: {answer}"
+        return answer
+
+    async def _emit(self, user: str, event: str, payload: object) -> dict[str, Any]:
         if user not in self._sockets:
             client = self._sockets[user] = socketio.AsyncClient(reconnection=False)
             client.on("*", self._hear)
             self._stack.push_async_callback(client.disconnect)
             await client.connect(self.url, auth={"token": f"token-of-{user}"}, transports=["websocket"])
         answer: dict[str, Any] = await self._sockets[user].call(event, payload, timeout=PATIENCE_SECONDS)
-        self.recorder.add_acknowledgement(event, answer, note)
         return answer
 
     def _hear(self, event: str, data: object) -> None:
