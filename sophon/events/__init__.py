@@ -8,7 +8,7 @@ event is made.
 
 from sophon.events.agents import AgentSelected, AgentState, SubAgentChanged
 from sophon.events.approvals import ApprovalRequested, ApprovalResolved, GuardDecision, GuardVerdict
-from sophon.events.base import Emit, Event, EventSink, NullEventSink, event_from_wire, event_types
+from sophon.events.base import Emit, Event, EventSink, NullEventSink, event_from_wire, event_type, event_types
 from sophon.events.memory import MemoryFlush, MemoryLearned, MemoryRecalled
 from sophon.events.models import BudgetAlert, ModelAttempt, ModelFallback, ProviderExcluded
 from sophon.events.plans import GoalChanged, PlanProposed, PlanStepChanged, StepStatus
@@ -99,5 +99,6 @@ __all__ = [
     "ToolCallStarted",
     "ToolsOffered",
     "event_from_wire",
+    "event_type",
     "event_types",
 ]

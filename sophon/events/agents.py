@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
+from sophon.events.visibility import Plain
 
 AgentState: TypeAlias = Literal["spawning", "working", "completed", "failed", "timed_out", "cancelled"]
 """State of a sub-agent; all but the first two are final."""
@@ -13,8 +14,8 @@ AgentState: TypeAlias = Literal["spawning", "working", "completed", "failed", "t
 class AgentSelected(Event):
     """A message went to an agent: by its name in the message, by chat, by content or by channel (`rule`)."""
 
-    agent: str
-    rule: str
+    agent: Plain
+    rule: Plain
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,11 +26,11 @@ class SubAgentChanged(Event):
     it waits for a person.
     """
 
-    agent_id: str
-    agent: str
+    agent_id: Plain
+    agent: Plain
     state: AgentState
-    parent_id: str = ""
+    parent_id: Plain = ""
     depth: int = 1
     task: str = ""
     detail: str = ""
-    call_id: str = ""
+    call_id: Plain = ""

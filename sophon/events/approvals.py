@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
+from sophon.events.details import EscalationDetail
+from sophon.events.visibility import Plain
 from sophon.security import redact
 
 GuardDecision: TypeAlias = Literal["allow", "block", "escalate"]
@@ -18,13 +20,15 @@ class GuardVerdict(Event):
     `arguments` are those of a blocked call, for which there is no ToolCallStarted; empty for other verdicts.
     """
 
-    call_id: str
-    guard: str
+    unique_by = ("run_id", "call_id", "guard", "verdict", "rule")
+
+    call_id: Plain
+    guard: Plain
     verdict: GuardDecision
-    rule: str = ""
+    rule: Plain = ""
     tier: int = 0
     reason: str = ""
-    tool: str = ""
+    tool: Plain = ""
     arguments: Mapping[str, Any] = field(default_factory=lambda: {})
 
     def __post_init__(self) -> None:
@@ -38,18 +42,22 @@ class ApprovalRequested(Event):
     `escalation` is `{guard, rule, reason}` if a guard asks, whatever the risk is; null otherwise.
     """
 
-    approval_id: str
-    kind: str
-    tool: str
-    risk: str
+    audience = "operators"
+    is_approval = True
+    unique_by = ("approval_id",)
+
+    approval_id: Plain
+    kind: Plain
+    tool: Plain
+    risk: Plain
     arguments: Mapping[str, Any]
     preview: str
     editable: bool = False
-    expires_at: str | None = None
+    expires_at: Plain | None = None
     full_preview: str = ""
     needs_operator: bool = False
-    call_id: str = ""
-    escalation: Mapping[str, Any] | None = None
+    call_id: Plain = ""
+    escalation: Annotated[Mapping[str, Any], EscalationDetail] | None = None
     grant_offer: str = ""
 
 
@@ -60,8 +68,12 @@ class ApprovalResolved(Event):
     `arguments` are those with which the call runs, if the person edited them; null otherwise.
     """
 
-    approval_id: str
-    decision: str
-    decided_by: str = ""
+    audience = "operators"
+    is_approval = True
+    unique_by = ("approval_id",)
+
+    approval_id: Plain
+    decision: Plain
+    decided_by: Plain = ""
     reason: str = ""
     arguments: Mapping[str, Any] | None = None

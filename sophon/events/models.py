@@ -1,10 +1,10 @@
 """Events of model calls: attempts, fallbacks and budgets."""
 
 from dataclasses import field
-from typing import ClassVar
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
+from sophon.events.visibility import Plain
 from sophon.messages import Usage
 from sophon.security import redact
 
@@ -17,18 +17,17 @@ class ModelAttempt(Event):
     a streamed reply. `span_id` is what the provider was told as its caller, if the trace is passed on.
     """
 
-    durable: ClassVar[bool] = False
-    is_trace: ClassVar[bool] = True
+    is_trace = True
 
-    purpose: str
-    model: str
-    outcome: str
+    purpose: Plain
+    model: Plain
+    outcome: Plain
     duration_ms: int
     usage: Usage = field(default_factory=Usage)
     detail: str = ""
     key: int | None = None
     first_token_ms: int | None = None
-    span_id: str = ""
+    span_id: Plain = ""
 
     def __post_init__(self) -> None:
         self.detail = redact(self.detail)
@@ -42,10 +41,9 @@ class ModelFallback(Event):
     after the first.
     """
 
-    durable: ClassVar[bool] = False
-    is_trace: ClassVar[bool] = True
+    is_trace = True
 
-    purpose: str
+    purpose: Plain
     states: tuple[str, ...]
     max_transitions: int
 
@@ -59,8 +57,8 @@ class BudgetAlert(Event):
     of the limit is too small for it; `share` is then 1.0. Emitted once per limit, share and day or month.
     """
 
-    provider: str
-    name: str
+    provider: Plain
+    name: Plain
     limit: float
     used: float
     share: float
@@ -76,7 +74,7 @@ class ProviderExcluded(Event):
     `until` is ISO 8601 in UTC, the time at which the limit resets; None if it does not.
     """
 
-    provider: str
-    limit: str
-    reason: str
-    until: str | None = None
+    provider: Plain
+    limit: Plain
+    reason: Plain
+    until: Plain | None = None

@@ -1,10 +1,12 @@
 """Events of plans and goals."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
+from sophon.events.details import PlanDetail
+from sophon.events.visibility import Plain, Text
 from sophon.security import redact
 
 StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
@@ -14,14 +16,14 @@ StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "sk
 class PlanProposed(Event):
     """A plan was created: `{id, goal, steps: [...]}`."""
 
-    plan: Mapping[str, Any]
+    plan: Annotated[Mapping[str, Any], PlanDetail]
 
 
 @dataclass(slots=True, kw_only=True)
 class PlanStepChanged(Event):
     """A plan step changed its status; `reason` says why it failed or was skipped."""
 
-    step_id: str
+    step_id: Plain
     status: StepStatus
     reason: str = ""
 
@@ -33,10 +35,10 @@ class PlanStepChanged(Event):
 class GoalChanged(Event):
     """A goal has another state, for a reason, or a step of its plan another status. `progress` is in percent."""
 
-    goal_id: str
-    state: str
+    goal_id: Plain
+    state: Plain
     reason: str = ""
-    title: str = ""
+    title: Text = ""
     progress: int = 0
     step: str = ""
     step_status: str = ""

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
+from sophon.events.visibility import Plain
 from sophon.security import redact
 
 Stage: TypeAlias = Literal[
@@ -36,11 +37,10 @@ class RouteChosen(Event):
     Priority only the chain clawft sends it.
     """
 
-    durable: ClassVar[bool] = False
-    is_trace: ClassVar[bool] = True
+    is_trace = True
 
-    model: str
-    strategy: str
+    model: Plain
+    strategy: Plain
     reason: str
     tier: str = ""
     task_type: str = ""
@@ -62,8 +62,7 @@ class StageCompleted(Event):
     `failed`, `suspended`.
     """
 
-    durable: ClassVar[bool] = False
-    is_trace: ClassVar[bool] = True
+    is_trace = True
 
     stage: Stage
     model_call: int = 1
@@ -79,11 +78,10 @@ class DecisionMade(Event):
     little, and was answered with a question.
     """
 
-    durable: ClassVar[bool] = False
-    is_trace: ClassVar[bool] = True
-    wire_name: ClassVar[str] = "decision"
+    is_trace = True
+    wire_name = "decision"
 
-    strategy: str
+    strategy: Plain
     fast_path: str = ""
     low_intent: bool = False
     hits: Mapping[str, int] = field(default_factory=dict[str, int])

@@ -4,6 +4,7 @@ from typing import Literal
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
+from sophon.events.visibility import Plain, Text
 
 
 @dataclass(slots=True, kw_only=True)
@@ -15,9 +16,9 @@ class ScheduleFired(Event):
     it is tried again. `refused`: it cannot run, and the schedule is paused.
     """
 
-    schedule_id: str
-    title: str
-    due_at: str
+    schedule_id: Plain
+    title: Text
+    due_at: Plain
     outcome: Literal["fired", "missed", "skipped", "postponed", "delayed", "refused"]
     reason: str = ""
     count: int = 1
@@ -27,8 +28,8 @@ class ScheduleFired(Event):
 class ScheduleChanged(Event):
     """A schedule of the session was added, changed, paused, resumed, removed or finished (`change`)."""
 
-    schedule_id: str
+    schedule_id: Plain
     change: str
-    title: str = ""
+    title: Text = ""
     reason: str = ""
-    next_at: str | None = None
+    next_at: Plain | None = None

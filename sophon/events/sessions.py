@@ -1,9 +1,10 @@
 """Events of sessions, and of what happens to the answer of a task after its turn."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
+from sophon.events.visibility import Plain, Text
 from sophon.security import redact
 
 
@@ -11,16 +12,20 @@ from sophon.security import redact
 class SessionTitled(Event):
     """The session received a title, from a model or taken from the user's text."""
 
-    title: str
+    in_trace = False
+
+    title: Text
 
 
 @dataclass(slots=True, kw_only=True)
 class SessionChanged(Event):
     """Somebody renamed, pinned or archived the conversation; `title` is what is shown."""
 
-    durable: ClassVar[bool] = False
+    durable = False
+    in_trace = False
+    audience = "lists"
 
-    title: str
+    title: Text
     pinned: bool
     archived: bool
 
@@ -29,7 +34,9 @@ class SessionChanged(Event):
 class SessionDeleted(Event):
     """The session was deleted: every subscription to it has ended, and a session of that id is a new one."""
 
-    durable: ClassVar[bool] = False
+    durable = False
+    in_trace = False
+    is_process_local = True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,6 +45,8 @@ class FeedbackRecorded(Event):
 
     `source` is where they said it: `page`, `api`, or the name of a channel.
     """
+
+    in_trace = False
 
     value: float
     source: str
@@ -53,7 +62,9 @@ class AnswerUndelivered(Event):
     messages that were given up; `may_have_arrived`: at least one was sent without a definite answer.
     """
 
-    channel: str
+    in_trace = False
+
+    channel: Plain
     reason: Literal["expired", "ambiguous", "chat_gone", "window_closed", "recipient_changed", "rejected"]
     parts: int
     may_have_arrived: bool

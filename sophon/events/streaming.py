@@ -1,9 +1,10 @@
 """Events of a reply and its reasoning while they are streamed."""
 
-from typing import ClassVar
+from typing import Annotated
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
+from sophon.events.visibility import Plain, Visibility
 
 
 @dataclass(slots=True, kw_only=True)
@@ -13,10 +14,12 @@ class StreamChunk(Event):
     `offset` is the position of the piece in that text, in characters; set by the host.
     """
 
-    durable: ClassVar[bool] = False
+    durable = False
+    in_trace = False
+    is_live = True
 
     epoch: int
-    text: str
+    text: Annotated[str, Visibility.STREAMED]
     offset: int = 0
 
 
@@ -24,17 +27,21 @@ class StreamChunk(Event):
 class StreamReset(Event):
     """The streamed reply restarts: text of earlier epochs must be discarded."""
 
-    durable: ClassVar[bool] = False
+    durable = False
+    in_trace = False
+    is_live = True
 
     epoch: int
-    reason: str
+    reason: Plain
 
 
 @dataclass(slots=True, kw_only=True)
 class StreamCompleted(Event):
     """The last chunk of the streamed reply was sent; `length` is that of the epoch's text, in characters."""
 
-    durable: ClassVar[bool] = False
+    durable = False
+    in_trace = False
+    is_live = True
 
     epoch: int
     length: int
@@ -47,9 +54,11 @@ class ReasoningChunk(Event):
     `offset` is the position of the piece in the reasoning `reasoning_id`, in characters.
     """
 
-    durable: ClassVar[bool] = False
+    durable = False
+    in_trace = False
+    is_live = True
 
-    reasoning_id: str
+    reasoning_id: Plain
     text: str
     offset: int = 0
 
@@ -61,6 +70,8 @@ class Reasoning(Event):
     A reply that is made again has the same id. A long text is cut.
     """
 
-    reasoning_id: str
-    model: str
+    in_trace = False
+
+    reasoning_id: Plain
+    model: Plain
     text: str

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
+from sophon.events.visibility import Plain
 from sophon.messages import ToolCallOutcome
 from sophon.security import redact
 
@@ -18,8 +19,7 @@ class ToolsOffered(Event):
     tools of no group.
     """
 
-    durable: ClassVar[bool] = False
-    is_trace: ClassVar[bool] = True
+    is_trace = True
 
     names: list[str]
     tokens: int
@@ -30,8 +30,10 @@ class ToolsOffered(Event):
 class ToolCallStarted(Event):
     """A tool call started to run."""
 
-    call_id: str
-    tool: str
+    unique_by = ("run_id", "call_id")
+
+    call_id: Plain
+    tool: Plain
     arguments_digest: str
     arguments: Mapping[str, Any] = field(default_factory=lambda: {})
 
@@ -44,8 +46,10 @@ class ToolCallCompleted(Event):
     that the model reads, without the fence around untrusted text.
     """
 
-    call_id: str
-    tool: str
+    unique_by = ("run_id", "call_id")
+
+    call_id: Plain
+    tool: Plain
     outcome: ToolCallOutcome
     duration_ms: int = 0
     result: str = ""
@@ -62,9 +66,10 @@ class CustomToolChanged(Event):
     In a turn it is of its session; over HTTP and by the command line of none, for operators. `by` is who did it.
     """
 
-    durable: ClassVar[bool] = False
+    durable = False
+    audience = "operators"
 
-    tool: str
+    tool: Plain
     change: str
     by: str = ""
 
@@ -76,8 +81,7 @@ class SkillsOffered(Event):
     `tokens` is the length of the list.
     """
 
-    durable: ClassVar[bool] = False
-    is_trace: ClassVar[bool] = True
+    is_trace = True
 
     names: list[str]
     tokens: int
@@ -88,7 +92,7 @@ class SkillsOffered(Event):
 class SkillLoaded(Event):
     """The instructions of a skill were read in the turn; `tokens` is their length."""
 
-    name: str
+    name: Plain
     tokens: int
 
 
@@ -99,11 +103,10 @@ class McpRequested(Event):
     `questions` is how many questions it had for a person, `error` why it failed, "" if it did not.
     """
 
-    durable: ClassVar[bool] = False
-    is_trace: ClassVar[bool] = True
+    is_trace = True
 
     server: str
-    tool: str
+    tool: Plain
     protocol: str
     duration_ms: int
     questions: int = 0
@@ -118,10 +121,13 @@ class McpServerChanged(Event):
     are not, because nobody has accepted their new definition.
     """
 
-    durable: ClassVar[bool] = False
+    durable = False
+    in_trace = False
+    audience = "operators"
+    is_process_local = True
 
     server: str
-    state: str
+    state: Plain
     error: str = ""
     tools: int = 0
     changed: int = 0

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
+from sophon.events.details import AttachmentDetail, ErrorDetail
+from sophon.events.visibility import Plain, Text, Visibility
 from sophon.messages import FinishReason, Role, Usage
 from sophon.security import redact_message
 
@@ -18,31 +20,36 @@ class TaskQueued(Event):
     any.
     """
 
-    position: int = 0
-    text: str = ""
-    attachments: Sequence[Mapping[str, Any]] = ()
+    in_trace = False
+    audience = "operators"
+    is_first = True
+    unique_by = ()
+    omitted_if_empty = ("attachments",)
 
-    def to_wire(self) -> dict[str, Any]:
-        """Return the payload, without empty `attachments`."""
-        data = Event.to_wire(self)  # not super(), as below
-        data["attachments"] = list(self.attachments)
-        if not self.attachments:
-            del data["attachments"]
-        return data
+    position: int = 0
+    text: Text = ""
+    attachments: Annotated[Sequence[Mapping[str, Any]], Visibility.OWNED, AttachmentDetail] = ()
 
 
 @dataclass(slots=True, kw_only=True)
 class TaskStarted(Event):
     """The turn started, told by the worker that has begun it; `started_at` is ISO 8601 in UTC."""
 
-    started_at: str = ""
+    in_trace = False
+    audience = "operators"
+    is_first = True
+    unique_by = ()
+
+    started_at: Plain = ""
 
 
 @dataclass(slots=True, kw_only=True)
 class AgentStatus(Event):
     """The current activity of the agent; `detail` is text for a person."""
 
-    durable: ClassVar[bool] = False
+    durable = False
+    in_trace = False
+    is_live = True
 
     status: AgentActivity
     detail: str = ""
@@ -57,23 +64,21 @@ class Message(Event):
     schedule has sent, and missing for others.
     """
 
-    message_id: str
-    role: Role
-    content: str
-    origin: str = ""
+    in_trace = False
+    unique_by = ("role", "message_id")
+    omitted_if_empty = ("origin",)
 
-    def to_wire(self) -> dict[str, Any]:
-        """Return the payload, without an empty `origin`."""
-        # Not super(): a class with slots is made anew, and the method would refer to the first one.
-        data = Event.to_wire(self)
-        if not self.origin:
-            del data["origin"]
-        return data
+    message_id: Plain
+    role: Role
+    content: Text
+    origin: Plain = ""
 
 
 @dataclass(slots=True, kw_only=True)
 class Progress(Event):
     """Progress report, emitted every 10 rounds of tool calls."""
+
+    in_trace = False
 
     iteration: int
     tool_calls: int
@@ -84,9 +89,9 @@ class Progress(Event):
 class LoopWarning(Event):
     """The loop detector found a repetition; `level` is `warning`, `critical` or `breaker`."""
 
-    level: str
-    pattern: str
-    tool: str
+    level: Plain
+    pattern: Plain
+    tool: Plain
     count: int
     detail: str = ""
 
@@ -111,13 +116,17 @@ class TaskCompleted(Event):
     one that wrote the last reply, as `provider/model`, empty if none did.
     """
 
-    text: str
+    in_trace = False
+    audience = "operators"
+    is_final = True
+
+    text: Text
     finish_reason: FinishReason
     usage: Usage
     duration_ms: int
     tool_rounds: int = 0
     fallback_attempts: int = 0
-    model: str = ""
+    model: Plain = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,8 +136,12 @@ class TaskFailed(Event):
     `text` is the part of the reply that had been streamed.
     """
 
-    error: Mapping[str, Any]
-    text: str = ""
+    in_trace = False
+    audience = "operators"
+    is_final = True
+
+    error: Annotated[Mapping[str, Any], ErrorDetail]
+    text: Text = ""
     finish_reason: FinishReason = "error"
     usage: Usage = field(default_factory=Usage)
     duration_ms: int = 0
@@ -141,7 +154,11 @@ class TaskFailed(Event):
 class TaskCancelled(Event):
     """Final event: the turn was cancelled. `text` is the part of the reply that had been streamed."""
 
-    text: str = ""
+    in_trace = False
+    audience = "operators"
+    is_final = True
+
+    text: Text = ""
     finish_reason: FinishReason = "cancelled"
     usage: Usage = field(default_factory=Usage)
     duration_ms: int = 0

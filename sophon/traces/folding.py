@@ -31,31 +31,6 @@ MAX_READ_CHARACTERS: Final = 4000
 MAX_NOTE_CHARACTERS: Final = 200
 MAX_NOTE_ITEMS: Final = 20
 
-UNUSED: Final = frozenset[type[events.Event]](
-    {
-        events.AgentStatus,
-        events.StreamChunk,
-        events.StreamReset,
-        events.StreamCompleted,
-        events.Reasoning,
-        events.ReasoningChunk,
-        events.Message,
-        events.Progress,
-        events.TaskQueued,
-        events.TaskStarted,
-        events.TaskCompleted,
-        events.TaskFailed,
-        events.TaskCancelled,
-        events.SessionTitled,
-        events.SessionChanged,
-        events.SessionDeleted,
-        events.FeedbackRecorded,
-        events.McpServerChanged,
-        events.AnswerUndelivered,
-    }
-)
-"""Events that say nothing about how a turn went that its trace does not have from elsewhere."""
-
 _HIDDEN_FIELDS: Final = frozenset({"session_id", "task_id", "run_id", "seq", "texts", "entry_ids", "arguments"})
 
 
@@ -85,9 +60,8 @@ class TraceFolder:
     def fold(self, timed: Iterable[TimedEvent]) -> None:
         """Add events."""
         for at, event in timed:
-            handler = _HANDLERS.get(type(event), TraceFolder._note)
-            if type(event) not in UNUSED:
-                handler(self, at, event)
+            if event.in_trace:
+                _HANDLERS.get(type(event), TraceFolder._note)(self, at, event)
 
     def sum_usage(self) -> Usage:
         """Return the usage of all attempts."""

@@ -10,7 +10,7 @@ from sophon.clock import Clock
 from sophon.events import Event, StageCompleted
 from sophon.messages import Usage
 from sophon.trace_context import TraceContext
-from sophon.traces.folding import UNUSED, TimedEvent, TraceFolder
+from sophon.traces.folding import TimedEvent, TraceFolder
 from sophon.traces.published_stages import DURATION_FIELD, PUBLISHED_ZONE, StageTimes
 from sophon.traces.stage_clock import StageClock, StageFrame, to_ms
 from sophon.traces.trace import StageTime, StartTrace, Trace, TraceStatus
@@ -95,7 +95,7 @@ class TraceRecorder:
 
     def record(self, event: Event) -> None:
         """Keep an event of the turn; never raises."""
-        if type(event) in UNUSED:
+        if not event.in_trace:
             return
         if len(self._entries) < MAX_ENTRIES:
             self._entries.append((self._now(), event))

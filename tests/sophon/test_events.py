@@ -72,9 +72,7 @@ def test_every_event_is_ready_for_the_wire(kind: type[Event]) -> None:
     assert "seq" not in payload
     event.seq = 7
     assert event.to_wire()["seq"] == 7
-    # Missing unless a schedule sent the message, and without files.
-    absent = {events.Message: {"origin"}, events.TaskQueued: {"attachments"}}.get(kind, set[str]())
-    assert set(event.to_wire()) == {each.name for each in dataclasses.fields(kind)} - absent
+    assert set(event.to_wire()) == {each.name for each in dataclasses.fields(kind)} - {*kind.omitted_if_empty}
 
 
 def test_names_on_the_wire_are_those_of_the_classes_and_differ() -> None:
@@ -82,26 +80,13 @@ def test_names_on_the_wire_are_those_of_the_classes_and_differ() -> None:
     assert events.ToolCallCompleted.wire_name == "tool_call_completed"
 
 
-def test_only_what_can_be_missed_or_has_no_log_any_more_is_transient() -> None:
-    transient = {kind.wire_name for kind in CLASSES if not kind.durable}
-    live = {"agent_status", "reasoning_chunk", "stream_chunk", "stream_completed", "stream_reset"}
-    traces = {kind.wire_name for kind in CLASSES if kind.is_trace}
-    of_no_session = {"custom_tool_changed", "mcp_server_changed"}
-    assert transient == live | traces | of_no_session | {"session_changed", "session_deleted"}
-    assert traces == {
-        *("decision", "mcp_requested", "model_attempt", "model_fallback", "route_chosen", "skills_offered"),
-        "stage_completed",
-        "tools_offered",
-    }
-
-
 def test_an_event_of_ones_own_is_named_as_its_class() -> None:
     @dataclasses.dataclass(slots=True, kw_only=True)
-    class WeatherChanged(Event):
-        degrees: int
+    class TideTurned(Event):
+        metres: int
 
-    assert WeatherChanged.wire_name == "weather_changed"
-    assert WeatherChanged(degrees=3).to_wire()["degrees"] == 3
+    assert TideTurned.wire_name == "tide_turned"
+    assert TideTurned(metres=3).to_wire()["metres"] == 3
 
 
 def test_an_event_tells_the_turn_and_the_step() -> None:

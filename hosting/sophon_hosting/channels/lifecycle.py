@@ -8,6 +8,7 @@ from contextlib import suppress
 from aiohttp import web
 
 from sophon.errors import NotFound
+from sophon.events import event_type
 from sophon.failure_log import log_failure
 from sophon.principals import channel_person_principal
 from sophon.services import Services
@@ -30,9 +31,6 @@ from sophon_hosting.fanout.contract import HostFanout, HostMessage, Wake
 from sophon_hosting.host import Host
 
 log = logging.getLogger("sophon")
-
-FINAL_EVENTS = frozenset({"task_completed", "task_failed", "task_cancelled"})
-"""Events after which a channel may have a reply to send."""
 
 HINT_PREFIX = "attach:"
 
@@ -210,9 +208,10 @@ class ChannelSupervisor:
 
     def _handle_event(self, frame: WireEvent) -> None:
         self._typing.handle_event(frame)
-        if frame.name in ("approval_requested", "approval_resolved") or is_block(frame) or is_goal_pause(frame):
+        kind = event_type(frame.name)
+        if kind.is_approval or is_block(frame) or is_goal_pause(frame):
             self._shown_events.put_nowait(frame)
-        elif frame.name in FINAL_EVENTS:
+        elif kind.is_final:  # there may be a reply to send
             for connected in self._connected.values():
                 connected.outbox_worker.wake()
 

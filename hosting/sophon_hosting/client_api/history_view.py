@@ -1,8 +1,8 @@
 """View of histories for a client that may not see all of them: stored records, events, tasks and approvals.
 
-The rule for messages is `sophon.history_redaction`. Of events and of the data of records only fields that are known to
-hold no content of a conversation are passed on as they are, so a field that is added later is hidden until it is named
-here.
+The rule for messages is `sophon.history_redaction`, that for the fields of an event is in its class
+(`sophon.events.visibility`). Of the data of records only fields that are known to hold no content of a conversation are
+passed on as they are, so a field that is added later is hidden until it is named here.
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,9 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.events import event_type
+from sophon.events.field_rules import FieldRule, field_rules
+from sophon.events.visibility import Visibility
 from sophon.history_redaction import HIDDEN, hide_values, redact_message_for_reader, redact_text_for_reader
 from sophon.learning.trajectories import Trajectory
 from sophon.stores.approvals.contract import ApprovalRecord
@@ -23,63 +26,10 @@ from sophon.traces.trace import Trace
 from sophon_hosting.events.large_fields import LARGE_FIELD
 from sophon_hosting.events.wire_event import WireEvent
 
-SHOWN_FIELDS: Final = frozenset(
-    {
-        "session_id",
-        "task_id",
-        "run_id",
-        "call_id",
-        "message_id",
-        "approval_id",
-        "reasoning_id",
-        "step_id",
-        "agent_id",
-        "parent_id",
-        "agent",
-        "state",
-        "depth",
-        "tool",
-        "kind",
-        "role",
-        "risk",
-        "outcome",
-        "status",
-        "decision",
-        "decided_by",
-        "guard",
-        "verdict",
-        "rule",
-        "finish_reason",
-        "purpose",
-        "provider",
-        "model",
-        "channel",
-        "name",
-        "limit",
-        "level",
-        "pattern",
-        "how",
-        "started_at",
-        "expires_at",
-        "until",
-        "usage",
-    }
-)
-"""Fields of events that hold no content of a conversation; numbers, booleans and null of other fields are passed on."""
+CONTENT: Final = Visibility.CONTENT
+"""Rule of a field that the class of its event does not have."""
 
-TEXT_FIELDS: Final = frozenset({"text", "content", "title"})
-"""Fields of events that hold texts of a person or of the agent."""
-
-NO_TEXT_EVENTS: Final = frozenset({"reasoning", "reasoning_chunk"})
-"""Events whose text is no part of what the agent says."""
-
-REASON_EVENTS: Final = frozenset({"stream_reset", "provider_excluded", "answer_undelivered"})
-"""Events whose reason is the host's own, and quotes nothing."""
-
-APPROVAL_EVENTS: Final = frozenset({"approval_requested", "approval_resolved"})
-
-PLAN_KEYS: Final = frozenset({"id", "depends_on", "estimated_risk", "status"})
-"""Keys of a plan and its steps that hold no text."""
+_OWNED_TEXTS: Final = (Visibility.TEXT, Visibility.STREAMED)
 
 RECORD_FIELDS: Final = frozenset({"covers", "code", "id"})
 """Fields of a record's data that hold no content."""
@@ -122,27 +72,30 @@ class HistoryView:
 
     def event_data(self, name: str, data: Mapping[str, Any], *, is_own: bool) -> dict[str, Any]:
         """Return the payload of an event as the client sees it."""
-        if name in APPROVAL_EVENTS and self.shows_approvals:
+        kind = event_type(name)
+        if kind.is_approval and self.shows_approvals:
             return dict(data)
-        return {key: self._field(name, key, value, is_own=is_own) for key, value in data.items()}
+        rules = field_rules(kind)
+        shown = {key: self._field(rules.get(key, CONTENT), value, is_own=is_own) for key, value in data.items()}
+        if (references := data.get(LARGE_FIELD)) is not None:
+            shown[LARGE_FIELD] = {
+                key: each for key, each in references.items() if is_own and rules.get(key) in _OWNED_TEXTS
+            }
+        return shown
 
-    def _field(self, event: str, key: str, value: Any, *, is_own: bool) -> Any:
-        is_text = key in TEXT_FIELDS and event not in NO_TEXT_EVENTS
-        if key == LARGE_FIELD:
-            texts = cast(Mapping[str, Any], value).items() if is_own and event not in NO_TEXT_EVENTS else ()
-            return {name: each for name, each in texts if name in TEXT_FIELDS}
-        if key == "attachments":
-            return value if is_own else []
-        if key in SHOWN_FIELDS or (key == "reason" and event in REASON_EVENTS):
+    def _field(self, rule: FieldRule, value: Any, *, is_own: bool) -> Any:
+        """Return the value of a field, or of each part of an object or a list."""
+        if rule is Visibility.PLAIN or (rule is Visibility.OWNED and is_own):
             return value
-        if is_text and isinstance(value, str):
-            if event == "stream_chunk":
-                return HIDDEN if self.hides_streams or not is_own else value
+        if rule is Visibility.STREAMED and is_own and not self.hides_streams:
+            return value
+        if isinstance(value, list | tuple) and (rule is Visibility.TEXT or isinstance(rule, Mapping)):
+            return [self._field(rule, each, is_own=is_own) for each in cast(list[Any], value)]
+        if isinstance(value, Mapping) and isinstance(rule, Mapping):
+            parts = cast(Mapping[str, Any], value).items()
+            return {key: self._field(rule[key], each, is_own=is_own) for key, each in parts if key in rule}
+        if isinstance(value, str) and rule is Visibility.TEXT:
             return redact_text_for_reader(value, is_own=is_own)
-        if key == "plan":
-            return _redact_plan(value, is_own=is_own)
-        if key in ("error", "escalation") and isinstance(value, Mapping):
-            return _redact_detail(cast(Mapping[str, Any], value), is_own=is_own)
         return _hide(value)
 
     def run(self, run: Run, *, is_own: bool) -> Run:
@@ -244,21 +197,3 @@ def _hide(value: Any) -> Any:
     if isinstance(value, Mapping):
         return hide_values(cast(Mapping[str, Any], value))
     return [] if isinstance(value, list | tuple) else HIDDEN
-
-
-def _redact_detail(value: Mapping[str, Any], *, is_own: bool) -> dict[str, Any]:
-    """Return an error `{code, message, id}` or an escalation `{guard, rule, reason}`."""
-    shown = {key: each for key, each in value.items() if key in ("code", "id", "guard", "rule")}
-    if "code" in value and "message" in value:
-        shown["message"] = redact_text_for_reader(str(value["message"]), is_own=is_own)
-    return {**shown, "reason": HIDDEN} if "reason" in value else shown
-
-
-def _redact_plan(value: Any, *, is_own: bool) -> Any:
-    """Return a plan of the same shape with its texts redacted."""
-    if isinstance(value, Mapping):
-        items = cast(Mapping[str, Any], value).items()
-        return {key: each if key in PLAN_KEYS else _redact_plan(each, is_own=is_own) for key, each in items}
-    if isinstance(value, list | tuple):
-        return [_redact_plan(each, is_own=is_own) for each in cast(list[Any], value)]
-    return redact_text_for_reader(value, is_own=is_own) if isinstance(value, str) else value

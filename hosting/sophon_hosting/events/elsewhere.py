@@ -10,11 +10,10 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import TypeAlias
 
-from sophon.events import Event, McpServerChanged, SessionDeleted, StreamChunk, StreamReset, event_from_wire
+from sophon.events import Event, StreamChunk, StreamReset, event_from_wire, event_type
 from sophon.failure_log import log_failure
 from sophon.stores.events.contract import LoggedEvent, LogPosition
 from sophon.stores.events.sql import EventLog
-from sophon_hosting.events.resume_deduplication import FINAL_EVENTS
 from sophon_hosting.events.stream_snapshots import SNAPSHOT_RESET_REASON, StreamSnapshots
 from sophon_hosting.events.wire_event import WireEvent, wire_event_from_log
 from sophon_hosting.fanout.contract import HostFanout, SessionAdvanced, SnapshotWanted, StreamedText, TransientEvent
@@ -37,9 +36,6 @@ MAX_SNAPSHOT_CHARACTERS = 1_000_000
 
 MAX_FINISHED_TASKS = 64
 """Newest finished tasks of a session whose late chunks are recognised."""
-
-STREAM_EVENTS = frozenset({"stream_reset", "stream_completed", "reasoning_chunk", "agent_status"})
-"""What belongs to a reply that is streamed, besides its text: out of date once the task has its outcome."""
 
 
 class EventsElsewhere:
@@ -184,7 +180,7 @@ class EventsElsewhere:
             self._tell_streamed(event, self._find_own_start(event), max(self.published or 0, self.stored))
             return
         self.stored = event.seq or 0
-        if event.wire_name in FINAL_EVENTS:
+        if event.is_final:
             self.note_finished(event.task_id)
 
     def answer_snapshots(self) -> None:
@@ -225,9 +221,9 @@ class EventsElsewhere:
         return start or self._starts.get(event.task_id, 0)
 
     def _tell_streamed(self, event: Event, start: int, after_seq: int) -> None:
-        """Tell of an event that is not stored. What concerns this process only is not told."""
+        """Tell of an event that is not stored. What each process emits itself is not told."""
         session_id, task_id = event.session_id, event.task_id
-        if isinstance(event, SessionDeleted | McpServerChanged):
+        if event.is_process_local:
             return
         if isinstance(event, StreamChunk):
             self._fanout.publish(
@@ -244,7 +240,7 @@ class EventsElsewhere:
     def _publish_row(self, row: LoggedEvent) -> None:
         self.published = row.seq
         self._note_stored(row)
-        if row.name in FINAL_EVENTS:
+        if event_type(row.name).is_final:
             self._snapshots.discard(row.task_id)
             self.note_finished(row.task_id)
         self._deliver(wire_event_from_log(self._session_id, row))
@@ -253,7 +249,7 @@ class EventsElsewhere:
         if isinstance(message, SessionAdvanced):
             return
         if message.task_id in self._finished:
-            if isinstance(message, TransientEvent) and message.name not in STREAM_EVENTS:
+            if isinstance(message, TransientEvent) and not event_type(message.name).is_live:
                 self._deliver_event(message)
             return
         known = self._starts.get(message.task_id)

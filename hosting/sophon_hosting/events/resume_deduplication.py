@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from sophon.events import Event, Message
+from sophon.events import Event, Message, event_type
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.texts.contract import text_id
 from sophon_hosting.events.large_fields import referenced_text_id
@@ -11,30 +11,13 @@ from sophon_hosting.events.large_fields import referenced_text_id
 EventKey: TypeAlias = tuple[str, ...]
 """Event name followed by the values of its identifying fields."""
 
-UNIQUE_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "task_queued": (),
-    "task_started": (),
-    "tool_call_started": ("run_id", "call_id"),
-    "tool_call_completed": ("run_id", "call_id"),
-    "guard_verdict": ("run_id", "call_id", "guard", "verdict", "rule"),
-    "approval_requested": ("approval_id",),
-    "approval_resolved": ("approval_id",),
-}
-"""Identifying fields by event name: within a task, such an event is published once. Other events may repeat, except
-`message`: a turn has one of the user and any number of the assistant, and each is published again only if its content
-has changed since, because the model made the reply again.
-"""
-
-FIRST_EVENTS = frozenset({"task_queued", "task_started"})
-"""Events that start the tracking of a task."""
-FINAL_EVENTS = frozenset({"task_completed", "task_failed", "task_cancelled"})
-"""Events that end it."""
-
 
 class EventDeduplicator:
     """De-duplicator of the events of a session's unfinished tasks.
 
-    A turn that resumes after a restart replays its finished tool calls and emits their events again.
+    A turn that resumes after a restart replays its finished tool calls and emits their events again. What identifies an
+    event within its task is declared by its class (`Event.unique_by`). A message of the assistant has a version, too:
+    it is published again if its content has changed since, because the model made the reply again.
     """
 
     def __init__(self) -> None:
@@ -48,7 +31,7 @@ class EventDeduplicator:
             return True
         published = self._published.get(event.task_id)
         if published is None:
-            if event.wire_name not in FIRST_EVENTS:  # the task already has an outcome and is no longer tracked
+            if not event.is_first:  # the task already has an outcome and is no longer tracked
                 return True
             published = self._published[event.task_id] = {}
         key, version = identity
@@ -96,22 +79,23 @@ class EventDeduplicator:
 
 
 def _fields_of(event: Event) -> Mapping[str, Any]:
-    names = ("role", "message_id", "content") if isinstance(event, Message) else UNIQUE_FIELDS.get(event.wire_name, ())
-    return {name: getattr(event, name) for name in names}
+    names = event.unique_by or ()
+    found = {name: getattr(event, name) for name in names}
+    return {**found, "content": event.content} if isinstance(event, Message) else found
 
 
 def _identify(name: str, data: Mapping[str, Any]) -> tuple[EventKey, str] | None:
     """Return the key of an event and the version of what it says; None for an event that may repeat."""
-    if name == "message":
+    if name == Message.wire_name:
         return _identify_message(data)
-    fields = UNIQUE_FIELDS.get(name)
+    fields = event_type(name).unique_by
     return None if fields is None else ((name, *(str(data.get(field, "")) for field in fields)), "")
 
 
 def _identify_message(data: Mapping[str, Any]) -> tuple[EventKey, str]:
     role = str(data.get("role", ""))
     if role != "assistant":
-        return ("message", role), ""
+        return (Message.wire_name, role), ""
     # A stored event contains the beginning of a large text, and a reference with its id.
     version = referenced_text_id(data, "content") or text_id(str(data.get("content", "")))
-    return ("message", role, str(data.get("message_id", ""))), version
+    return (Message.wire_name, role, str(data.get("message_id", ""))), version

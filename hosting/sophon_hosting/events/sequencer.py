@@ -13,14 +13,14 @@ from typing import TypeAlias
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.events import Event, EventSink, ReasoningChunk, StreamChunk
+from sophon.events import Event, EventSink, ReasoningChunk, StreamChunk, event_type
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.sql import EventLog
 from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import RunStore
 from sophon_hosting.events.elsewhere import EventsElsewhere
 from sophon_hosting.events.pending_events import EventBatch, PendingEvents
-from sophon_hosting.events.resume_deduplication import FINAL_EVENTS, EventDeduplicator
+from sophon_hosting.events.resume_deduplication import EventDeduplicator
 from sophon_hosting.events.session_transactions import SessionTransactions
 from sophon_hosting.events.stream_snapshots import StreamSnapshots, chunk_to_wire_events
 from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event, to_wire_event
@@ -212,7 +212,7 @@ class SessionSequencer:
             return  # of a start that another process has replaced
         is_delivered = elsewhere is None or elsewhere.may_deliver(event)
         self.stream_snapshots.record(event)
-        if event.wire_name in FINAL_EVENTS:
+        if event.is_final:
             self.stream_snapshots.discard(event.task_id)
             self.deduplicator.forget_task(event.task_id)
         if elsewhere is not None:
@@ -239,7 +239,7 @@ class SessionSequencer:
     def note_elsewhere(self, row: LoggedEvent) -> None:
         """Note an event that another process has stored, so that a task which moves here is not reported twice."""
         self.deduplicator.note(row)
-        if row.name in FINAL_EVENTS:
+        if event_type(row.name).is_final:
             self.deduplicator.forget_task(row.task_id)
 
     def deliver_streamed(self, event: Event) -> None:

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import ChangedMeanwhile, SophonError
-from sophon.events import GoalChanged
+from sophon.events import GoalChanged, event_type
 from sophon.failure_log import log_failure
 from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.goals.progress import decide_next, replan
@@ -33,10 +33,6 @@ RETRY_SECONDS: Final = 15.0
 ARCHIVE_INTERVAL: Final = timedelta(hours=6)
 ARCHIVE_AFTER: Final = timedelta(days=7)
 """Time after which an ended goal is archived: lists leave it out."""
-
-_STEP_EVENTS: Final = frozenset(
-    {"task_completed", "task_failed", "task_cancelled", "approval_requested", "approval_resolved"}
-)
 
 CheckOwner: TypeAlias = Callable[[Goal], Awaitable[str]]
 """Returns why the owner of a goal may not have it worked on any more; "" if they may."""
@@ -100,9 +96,11 @@ class GoalEngine:
     def _on_event(self, event: WireEvent) -> None:
         if event.name == GoalChanged.wire_name:
             self.wake(str(event.data["goal_id"]))
-        elif event.name in _STEP_EVENTS and event.session_id.startswith(f"{WORK_SESSION_PREFIX}-"):
-            self._work.note_event(event)
-            self._wake_up.set()
+        elif event.session_id.startswith(f"{WORK_SESSION_PREFIX}-"):
+            kind = event_type(event.name)
+            if kind.is_final or kind.is_approval:
+                self._work.note_event(event)
+                self._wake_up.set()
 
     async def _run(self) -> None:
         self._event_bus.subscribe_all(self._on_event, elsewhere=True)  # of steps that run in other processes, too

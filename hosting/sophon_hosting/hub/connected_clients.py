@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from sophon.errors import SessionTaken
-from sophon.events import SessionDeleted
+from sophon.events import SessionDeleted, event_type
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.areas.messages import SESSION_TRIES
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
@@ -20,21 +20,6 @@ from sophon_hosting.hub.sending.send_buffer import SendBuffer
 
 CHAT_NAMESPACE = "/"
 OPERATOR_NAMESPACE = "/operator"
-
-OPERATOR_EVENTS = frozenset(
-    {
-        "approval_requested",
-        "approval_resolved",
-        "custom_tool_changed",
-        "mcp_server_changed",
-        "task_queued",
-        "task_started",
-        "task_completed",
-        "task_failed",
-        "task_cancelled",
-    }
-)
-"""Events that operators receive for all sessions without joining them."""
 
 
 class HubConnection:
@@ -78,7 +63,7 @@ class HubClient:
 
     @property
     def is_operator(self) -> bool:
-        """Whether the client is in the operator namespace, and receives `OPERATOR_EVENTS` events of all sessions."""
+        """Whether the client is in the operator namespace, and receives the events for operators of all sessions."""
         return self.namespace == OPERATOR_NAMESPACE
 
     def send_event(self, event: WireEvent) -> None:
@@ -91,12 +76,12 @@ class HubClient:
         self.connection.send_buffer.send_event(encoded, self.namespace)
 
     def send_operator_event(self, event: WireEvent) -> None:
-        """Send an event of any session if it is one of `OPERATOR_EVENTS`; never waits.
+        """Send an event of any session if it is for operators (`Event.audience`); never waits.
 
         Skips a joined session, whose events arrive by the subscription, and one being joined, whose replay has them.
         """
         if (
-            event.name in OPERATOR_EVENTS
+            event_type(event.name).audience == "operators"
             and event.session_id not in self.sessions
             and event.session_id not in self._joining
         ):

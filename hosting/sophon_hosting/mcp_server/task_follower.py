@@ -9,6 +9,7 @@ import anyio
 
 from sophon.clock import Clock
 from sophon.errors import SophonError
+from sophon.events import event_type
 from sophon_hosting.mcp_server.host_api import HostApi, HostUnreachable, JsonRow
 
 log = logging.getLogger("sophon.mcp")
@@ -20,8 +21,6 @@ WAIT_SECONDS = 10.0
 
 RETRY_SECONDS = 0.25
 """Pause before a host that does not answer is asked again."""
-
-FINAL_EVENTS = frozenset({"task_completed", "task_failed", "task_cancelled"})
 
 LOST_SECONDS = 20.0
 """How long a host may not answer before the call ends with an error; a host that restarts is waited for that long."""
@@ -61,7 +60,7 @@ async def _follow(api: HostApi, task_id: str, session_id: str, report: Report, c
                 if text is not None:
                     await report(text)
             # Old events are trimmed, so silence is looked into as well.
-            if not rows or any(row["event"] in FINAL_EVENTS for row in own):
+            if not rows or any(event_type(str(row["event"])).is_final for row in own):
                 task = await api.get_task(task_id)
                 if task["finished_at"] is not None:
                     return task

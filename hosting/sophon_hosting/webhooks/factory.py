@@ -17,10 +17,9 @@ def build_event_rows(services: Services) -> RowBuilder:
     webhooks = services.settings.webhooks.outgoing
     if not webhooks:
         return to_logged_event
-    from sophon.events import event_types  # lazy: only a host with outgoing webhooks needs these
-    from sophon_hosting.webhooks.outgoing import OutgoingWebhooks
+    from sophon_hosting.webhooks.outgoing import OutgoingWebhooks  # lazy: only a host with outgoing webhooks needs it
 
-    return OutgoingWebhooks(webhooks, services.clock, [*event_types().values()]).build_row
+    return OutgoingWebhooks(webhooks, services.clock).build_row
 
 
 def create_webhooks(

@@ -3,46 +3,28 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 from sophon.clock import Clock
 from sophon.errors import SettingsError
-from sophon.events import Event
+from sophon.events import Event, event_type, event_types
+from sophon.events.field_rules import FieldRule, field_rules
+from sophon.events.visibility import Visibility
 from sophon.settings.sections.webhooks import OutgoingWebhookSettings
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_hosting.events.wire_event import to_logged_event
 from sophon_hosting.webhooks.incoming import WEBHOOK_CHANNEL
 
-PLAIN_FIELDS = frozenset(
-    {
-        "decided_by",
-        "decision",
-        "finish_reason",
-        "kind",
-        "limit",
-        "model",
-        "outcome",
-        "provider",
-        "risk",
-        "role",
-        "state",
-    }
-    | {"status", "strategy", "tool", "verdict"}
-)
-"""Fields with a text that are sent without content: names and states of the host, never what anybody wrote."""
-
 
 class OutgoingWebhooks:
     """Builder of the outbound entries of events: one per webhook that wants the event."""
 
-    def __init__(
-        self, webhooks: Sequence[OutgoingWebhookSettings], clock: Clock, event_classes: Sequence[type[Event]]
-    ) -> None:
+    def __init__(self, webhooks: Sequence[OutgoingWebhookSettings], clock: Clock) -> None:
         """Create the builder. Raises SettingsError with each name that is no durable event."""
         self._clock = clock
         self._by_event: dict[str, list[OutgoingWebhookSettings]] = {}
-        durable = {each.wire_name for each in event_classes if each.durable}
+        durable = {name for name, each in event_types().items() if each.durable}
         if problems := [
             f"Webhooks.Outgoing[{index}].Events[{place}]: {name!r} is no durable event; {_suggest_event(name, durable)}"
             for index, webhook in enumerate(webhooks)
@@ -63,7 +45,7 @@ class OutgoingWebhooks:
         return replace(row, outbound=tuple(self._build_entry(each, event, row) for each in wanted))
 
     def _build_entry(self, webhook: OutgoingWebhookSettings, event: Event, row: LoggedEvent) -> OutboundEntry:
-        data = row.data if webhook.content else remove_content(row.data)
+        data = row.data if webhook.content else remove_content(row.name, row.data)
         return OutboundEntry(
             id=f"{WEBHOOK_CHANNEL}:{webhook.id}:{self._clock.new_id()}",
             run_id=event.task_id.partition("/")[0] or None,
@@ -75,19 +57,24 @@ class OutgoingWebhooks:
         )
 
 
-def remove_content(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return only the ids, names, states, numbers and times of an event's payload; an error keeps its code."""
-    kept = {name: value for name, value in data.items() if _is_plain(name, value)}
-    error = data.get("error")
-    return {**kept, "error": {"code": error.get("code")}} if isinstance(error, Mapping) else kept  # pyright: ignore[reportUnknownMemberType] - any JSON
+def remove_content(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return only the ids, names, states, numbers and times of an event's payload (`sophon.events.visibility`)."""
+    return _keep_plain(field_rules(event_type(name)), data)
+
+
+def _keep_plain(rules: Mapping[str, FieldRule], data: Mapping[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for name, value in data.items():
+        rule = rules.get(name)
+        if value is None or isinstance(value, int | float) or rule is Visibility.PLAIN:
+            kept[name] = value
+        elif isinstance(rule, Mapping) and isinstance(value, Mapping):
+            kept[name] = _keep_plain(rule, cast(Mapping[str, Any], value))
+        elif isinstance(rule, Mapping) and isinstance(value, list):
+            kept[name] = [_keep_plain(rule, each) for each in cast(list[Mapping[str, Any]], value)]
+    return kept
 
 
 def _suggest_event(name: str, durable: Collection[str]) -> str:
     near = get_close_matches(name, durable, n=1)
     return f"did you mean {near[0]}?" if near else f"those are {', '.join(sorted(durable))}"
-
-
-def _is_plain(name: str, value: object) -> bool:
-    if isinstance(value, str):
-        return name in PLAIN_FIELDS or name.endswith(("_id", "_at", "_ms"))
-    return value is None or isinstance(value, int | float) or name == "usage"

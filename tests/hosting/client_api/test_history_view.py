@@ -1,5 +1,6 @@
 """View of histories without the permission FullHistory: only what holds no content of a conversation is shown."""
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -8,56 +9,88 @@ import pytest
 
 from sophon import Message, Risk, ToolCall
 from sophon.approvals import ApprovalRequest, Decision, Escalation
-from sophon.events import Event
+from sophon.events import Event, event_types
+from sophon.events.field_rules import FieldRule, field_rules
+from sophon.events.visibility import Visibility
 from sophon.history_redaction import HIDDEN
-from sophon.messages import Usage
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.runs.contract import Run, RunError
 from sophon.stores.sessions.contract import SessionRecord
-from sophon_hosting.client_api.history_view import REASON_EVENTS, SHOWN_FIELDS, TEXT_FIELDS, HistoryView
+from sophon_hosting.client_api.history_view import HistoryView
 from sophon_hosting.events.json_encoding import encode_json
 
 SECRET = "the salary of Ada"
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 VIEW = HistoryView()
 TASK = Run("r", "s", "ada", "hub", text=SECRET)
-EVENTS = sorted((each for each in Event.__subclasses__()), key=lambda each: each.wire_name)
+EVENTS = [each for each in event_types().values() if each.__module__.startswith("sophon.events.")]
+
+
+def value_of(rule: FieldRule, type_name: str) -> Any:
+    """A value of a field: the secret, unless the rule says that the field holds no content."""
+    if isinstance(rule, Mapping):
+        return {key: value_of(each, "str") for key, each in rule.items()} | {"new_key": SECRET}
+    if rule is Visibility.PLAIN:
+        return "shown"
+    if "Mapping" in type_name:
+        return {SECRET: SECRET}
+    return [SECRET] if "list" in type_name or "tuple" in type_name or "Sequence" in type_name else SECRET
 
 
 def payload(event: type[Event]) -> dict[str, Any]:
     """The payload of an event whose every field that may hold content holds the secret."""
-    found: dict[str, Any] = {}
-    for each in fields(event):
-        kind = str(each.type)
-        if each.name in SHOWN_FIELDS:
-            found[each.name] = Usage().to_json() if each.name == "usage" else "shown"
-        elif "Mapping" in kind:
-            found[each.name] = {"message": SECRET, "steps": [{"description": SECRET}], "reason": SECRET}
-        else:
-            found[each.name] = SECRET if "str" in kind else 7
+    rules = field_rules(event)
+    found = {each.name: value_of(rules[each.name], str(each.type)) for each in fields(event)}
     return {**found, "large": {name: {"url": SECRET} for name in found}, "new_field": [SECRET]}
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda each: each.wire_name)
 def test_nothing_of_anothers_conversation_is_shown_by_any_event(event: type[Event]) -> None:
     shown = VIEW.event_data(event.wire_name, payload(event), is_own=False)
-    # These reasons are the host's own, and one of a few words.
-    own_reasons = {"reason"} if event.wire_name in REASON_EVENTS else set()
 
-    assert SECRET not in encode_json({name: each for name, each in shown.items() if name not in own_reasons})
+    assert SECRET not in encode_json(shown)
+    assert shown["task_id"] == "shown"
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda each: each.wire_name)
-def test_of_ones_own_conversation_only_texts_and_plans_are_shown(event: type[Event]) -> None:
+def test_of_ones_own_conversation_only_texts_are_shown(event: type[Event]) -> None:
     shown = VIEW.event_data(event.wire_name, payload(event), is_own=True)
-    texts = (
-        {*TEXT_FIELDS, "attachments", "plan", "error", "large", "reason"}
-        if "reasoning" not in event.wire_name
-        else set()
-    )
+    rules = field_rules(event)
+    owned = {name for name, rule in rules.items() if rule not in (Visibility.PLAIN, Visibility.CONTENT)}
 
-    assert SECRET not in encode_json({name: each for name, each in shown.items() if name not in texts})
-    assert not (shown["large"].keys() - TEXT_FIELDS)
+    assert SECRET not in encode_json({name: each for name, each in shown.items() if name not in {*owned, "large"}})
+    assert shown["large"].keys() <= owned
+
+
+def test_what_may_be_read_by_whom_is_what_the_classes_of_events_declare() -> None:
+    texts = {
+        f"{kind.wire_name}.{name}"
+        for kind in EVENTS
+        for name, rule in field_rules(kind).items()
+        if rule not in (Visibility.PLAIN, Visibility.CONTENT)
+    }
+    assert texts == {
+        *("message.content", "task_queued.text", "task_queued.attachments", "stream_chunk.text"),
+        *("task_completed.text", "task_failed.text", "task_failed.error", "task_cancelled.text"),
+        *("session_titled.title", "session_changed.title", "goal_changed.title"),
+        *("schedule_fired.title", "schedule_changed.title", "plan_proposed.plan", "approval_requested.escalation"),
+    }
+
+
+def test_an_object_is_shown_key_by_key_and_an_unknown_key_not_at_all() -> None:
+    step = {"id": "a", "description": "pay Ada", "depends_on": ["b"], "tool_hints": ["bank"], "estimated_risk": "low"}
+    plan = {"id": "p", "goal": "pay", "steps": [step], "draft": "pay"}
+    hidden = {**step, "description": HIDDEN, "tool_hints": [HIDDEN]}
+    seen = VIEW.event_data("plan_proposed", {"plan": plan}, is_own=False)["plan"]
+    assert seen == {"id": "p", "goal": HIDDEN, "steps": [hidden]}
+    assert VIEW.event_data("plan_proposed", {"plan": plan}, is_own=True)["plan"]["steps"] == [step]
+
+    asked = {"escalation": {"guard": "shield", "rule": "r", "reason": "it says Ada"}}
+    assert VIEW.event_data("approval_requested", asked, is_own=True)["escalation"] == {
+        "guard": "shield",
+        "rule": "r",
+        "reason": HIDDEN,
+    }
 
 
 def test_who_decides_approvals_sees_the_question_as_it_is() -> None:

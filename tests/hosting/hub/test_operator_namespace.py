@@ -1,6 +1,6 @@
 """The operators' namespace: watch, look and decide over the sessions of all."""
 
-from sophon_hosting.hub.connected_clients import OPERATOR_EVENTS
+from sophon.events import event_type
 
 
 async def test_an_operator_hears_of_tasks_and_questions_without_joining(house) -> None:
@@ -10,7 +10,7 @@ async def test_an_operator_hears_of_tasks_and_questions_without_joining(house) -
     await olga.done("decide_approval", {"approval_id": question["approval_id"], "decision": "approve"})
     await olga.ended(receipt["task_id"])
     names = [name for name, _ in olga.heard]
-    assert set(names) <= OPERATOR_EVENTS
+    assert {event_type(name).audience for name in names} == {"operators"}
     expected = ["task_queued", "task_started", "approval_requested", "approval_resolved", "task_completed"]
     assert [name for name in names if name in expected] == expected
     assert await ada.ended(receipt["task_id"]) == "Done: paid Bob"

@@ -150,17 +150,23 @@ async def test_settings_that_cannot_be_used_are_said_at_start(fields: dict[str, 
 
 
 @pytest.mark.parametrize(
-    ("data", "kept"),
+    ("name", "data", "kept"),
     [
         (
+            "task_completed",
             {"text": "a", "duration_ms": 5, "task_id": "t", "usage": {"input_tokens": 1}},
             ("duration_ms", "task_id", "usage"),
         ),
-        ({"error": {"code": "x", "message": "secret"}, "arguments": {"a": 1}, "tool": "t"}, ("error", "tool")),
-        ({"new_field": "words", "another": ["words"], "deep": {"a": "words"}}, ()),
+        ("task_failed", {"error": {"code": "x", "message": "secret"}, "text": "secret"}, ("error",)),
+        ("tool_call_started", {"arguments": {"a": "secret"}, "tool": "t"}, ("tool",)),
+        ("plan_proposed", {"plan": {"id": "p", "goal": "secret", "steps": [{"description": "secret"}]}}, ("plan",)),
+        ("message", {"new_field": "words", "another": ["words"], "deep": {"a": "words"}}, ()),
+        ("unheard_of", {"task_id": "t", "tool": "words"}, ("task_id",)),
     ],
 )
-def test_a_field_that_is_not_known_to_be_plain_is_content(data: Mapping[str, Any], kept: tuple[str, ...]) -> None:
-    left = remove_content(data)
+def test_a_field_that_is_not_declared_as_plain_is_content(
+    name: str, data: Mapping[str, Any], kept: tuple[str, ...]
+) -> None:
+    left = remove_content(name, data)
     assert sorted(left) == sorted(kept)
     assert "secret" not in str(left)

@@ -14,6 +14,7 @@ from typing import Final
 from sophon.approvals import Decision
 from sophon.chat_overrides import build_chat_section
 from sophon.errors import InputError, NotFound, SessionTaken, SophonError
+from sophon.events import event_type
 from sophon.failure_log import log_failure
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
@@ -258,7 +259,7 @@ class ChatsOffTheRecord:
     def _handle_event(self, event: WireEvent) -> None:
         with log_context(**{OFF_THE_RECORD: "yes"}):  # of the tasks that it starts, too
             self._typing.handle_event(event)
-        if event.name in ("task_completed", "task_failed", "task_cancelled"):
+        if event_type(event.name).is_final:
             self.worker.wake()
         elif event.name == "approval_requested":
             self._background.start(self._reject(str(event.data["approval_id"]), event.task_id))

@@ -10,6 +10,7 @@ from typing import Any
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import NotFound, StateError, StoreError
+from sophon.events import ApprovalRequested, event_type
 from sophon.joined_text import add_piece, join_texts
 from sophon.reply_text import collect_earlier_texts
 from sophon.stores.channel_state.contract import ChannelStateEntry
@@ -41,9 +42,6 @@ MAX_WAITING_TEXTS = 1000
 
 NO_TEXT_YET = "…"
 """Text of a preview whose turn waits for an approval and has written nothing since a restart."""
-
-STOP_EVENTS = frozenset({"task_completed", "task_failed", "task_cancelled", "approval_requested"})
-"""Events that end indicator and preview."""
 
 PREVIEW_KIND = "preview"
 """Kind of the note that stores the message id of a run's preview."""
@@ -92,7 +90,7 @@ class TypingAndPreview:
 
     def handle_event(self, frame: WireEvent) -> None:
         """Handle one event of the feed; never blocks."""
-        if frame.name in STOP_EVENTS:
+        if frame.name == ApprovalRequested.wire_name or event_type(frame.name).is_final:
             display = self._displays.get(frame.task_id)
             if display is not None:
                 display.is_over.set()

@@ -6,15 +6,11 @@ from typing import Any, cast
 import httpx
 import orjson
 
+from sophon.events import ApprovalRequested, StreamChunk, event_type
 from sophon_hosting.cli.remote.host_client import HostError
 
 TIMEOUT_SECONDS = 60.0
 TRIES = 3
-
-REQUIRED_IN = frozenset({"approval_requested", "task_completed", "task_failed", "task_cancelled"})
-"""Events whose whole fields are needed: what is decided, and the answer."""
-
-STREAM_CHUNK = "stream_chunk"
 
 
 class LargeFieldLoader:
@@ -42,9 +38,9 @@ class LargeFieldLoader:
             try:
                 text = await self._fetch(str(reference["url"]))
             except HostError:
-                if event in REQUIRED_IN:
-                    raise
-                if event == STREAM_CHUNK:
+                if event == ApprovalRequested.wire_name or event_type(event).is_final:
+                    raise  # what is decided, or the answer
+                if event == StreamChunk.wire_name:
                     return None
                 continue
             whole[name] = orjson.loads(text) if reference.get("json") else text
