@@ -165,6 +165,9 @@ class SelfTestResult:
     fix: str = ""
 
 
+ChannelState: TypeAlias = Literal["stopped", "starting", "running", "failing", "refused", "detached"]
+
+
 @dataclass(slots=True)
 class ChannelHealth:
     """State of a channel. `state`: stopped, starting, running, failing (the channel retries), refused (it does not; the
@@ -173,7 +176,7 @@ class ChannelHealth:
     of events by kind.
     """
 
-    state: Literal["stopped", "starting", "running", "failing", "refused", "detached"] = "stopped"
+    state: ChannelState = "stopped"
     detail: str = ""
     last_received_at: datetime | None = None
     is_credential_rejected: bool = False

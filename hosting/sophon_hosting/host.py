@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import datetime
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 class WebhookOperations(Protocol):
     """What operators see and try of a host's webhooks."""
 
-    async def describe(self) -> list[dict[str, Any]]:
+    async def describe(self) -> Sequence[Mapping[str, Any]]:
         """Return the webhooks as JSON rows."""
         ...
 

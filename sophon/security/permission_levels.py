@@ -17,7 +17,7 @@ class Level(IntEnum):
     ADMIN = 2
 
     @property
-    def label(self) -> str:
+    def label(self) -> "LevelLabel":
         """Name of the level in settings and messages."""
         return LEVEL_LABELS[self]
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from sophon.risk import RiskLabel
+
 _SEMVER: Final = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[\w.-]+)?(\+[\w.-]+)?", re.ASCII)
 
 
@@ -43,7 +45,7 @@ class _Credential(_Section):
 class _Tool(_Section):
     name: str = Field(pattern=r"^[a-zA-Z][a-zA-Z0-9_-]{0,39}$")
     description: str = Field(min_length=1, max_length=2000)
-    risk_level: Literal["none", "low", "medium", "high", "critical"] = "high"
+    risk_level: RiskLabel = "high"
     parameters: dict[str, Any] = {"type": "object", "properties": {}}
 
 

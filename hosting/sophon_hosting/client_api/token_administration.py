@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final, Literal, TypeAlias
 
 from sophon.errors import InputError
 from sophon.principals import hub_user_principal
 from sophon.security.api_tokens import digest_api_token, generate_api_token, generate_token_id
+from sophon.security.permission_levels import LevelLabel
 from sophon.settings import HubSettings, HubUserSettings, Settings
 from sophon.stores.api_tokens.contract import ApiToken
 from sophon_hosting.client_api.authentication import find_operators
@@ -15,6 +16,8 @@ from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, SCOPES
 DEFAULT_DAYS: Final = 90
 MAX_DAYS: Final = 3650
 MAX_NAME_CHARACTERS: Final = 100
+
+TokenStatus: TypeAlias = Literal["valid", "expired", "revoked"]
 
 
 def build_api_token(
@@ -61,25 +64,12 @@ def parse_scopes(given: Sequence[str], *, is_operator: bool) -> tuple[str, ...]:
     return tuple(scope for scope in SCOPES if scope in found)
 
 
-def describe_status(token: ApiToken, now: datetime) -> str:
+def describe_status(token: ApiToken, now: datetime) -> TokenStatus:
     """Return `valid`, `expired` or `revoked`."""
     return "revoked" if token.revoked_at is not None else "valid" if token.is_valid(now) else "expired"
 
 
-def token_to_json(token: ApiToken, now: datetime) -> dict[str, Any]:
-    """Return a token for `--json`, without its digest."""
-    times = {name: getattr(token, name) for name in ("created_at", "expires_at", "last_used_at", "revoked_at")}
-    return {
-        "id": token.id,
-        "user": token.principal,
-        "name": token.name,
-        "scopes": list(token.scopes),
-        "status": describe_status(token, now),
-        **{name: at.isoformat() if at is not None else None for name, at in times.items()},
-    }
-
-
-def find_level(settings: Settings, token: ApiToken) -> str:
+def find_level(settings: Settings, token: ApiToken) -> LevelLabel | Literal["none"]:
     """Return the permission level that the token's user has now; "none" for a user who is not in the settings."""
     if all(hub_user_principal(user.id) != token.principal for user in settings.hub.users):
         return "none"

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.security.taint import Taint
@@ -41,16 +41,6 @@ class ImportReport:
     is_dry_run: bool = False
     imported: list[tuple[str, str]] = field(default_factory=new_list)
     skipped: list[SkippedConversation] = field(default_factory=new_list)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return JSON-serialisable data: the counts, and the first conversations by name."""
-        return {
-            "dry_run": self.is_dry_run,
-            "imported": len(self.imported),
-            "skipped": len(self.skipped),
-            "sessions": [{"session_id": name, "title": title} for name, title in self.imported[:MAX_LISTED]],
-            "not_imported": [{"title": each.title, "reason": each.reason} for each in self.skipped[:MAX_LISTED]],
-        }
 
 
 class ConversationImport:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from aiohttp import web
 
@@ -13,6 +12,7 @@ from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker, find_poll_seconds
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.webhooks.results import IncomingWebhook, OutgoingWebhook
 from sophon_hosting.host import Host
 from sophon_hosting.webhooks.incoming import WEBHOOK_CHANNEL, IncomingWebhooks
 from sophon_hosting.webhooks.sender import WebhookSender
@@ -89,10 +89,10 @@ class WebhookService:
         self._worker.wake()
         return entry.id
 
-    async def describe(self) -> list[dict[str, Any]]:
+    async def describe(self) -> list[IncomingWebhook | OutgoingWebhook]:
         """Return each webhook with its settings, without secrets, and the deliveries of the outgoing ones by status."""
         settings, outbox = self._services.settings.webhooks, self._services.store.outbox
-        rows: list[dict[str, Any]] = [
+        rows: list[IncomingWebhook | OutgoingWebhook] = [
             {
                 "id": each.id,
                 "direction": "incoming",

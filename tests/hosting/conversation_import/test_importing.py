@@ -21,6 +21,7 @@ from sophon.stores.sql_store import SqlStore
 from sophon_hosting.conversation_import.conversation import Unreadable
 from sophon_hosting.conversation_import.export_file import read_export
 from sophon_hosting.conversation_import.importing import UNKNOWN_ORIGIN, ConversationImport
+from sophon_hosting.features.imports.results import import_report_to_json
 from sophon_hosting.rendering.session_export import session_record_to_json, session_summary_to_json
 from tests.hosting.conversation_import.exports import chatgpt_conversation, claude_conversation
 from tests.store_urls import store_url as store_url
@@ -94,7 +95,7 @@ async def test_an_import_ends_where_its_user_has_as_many_conversations_as_one_ma
 
 async def test_a_trial_stores_nothing(store: Store):
     report = await ConversationImport(store, "ada", NOW).store(read_export(FILE), is_dry_run=True)
-    assert report.to_json()["imported"] == 2
+    assert import_report_to_json(report)["imported"] == 2
     assert await store.sessions.list("ada") == []
 
 

@@ -27,7 +27,7 @@ from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_warnings import find_settings_warnings
-from sophon_hosting.client_api.serialization import audit_entry_to_json
+from sophon_hosting.features.guards.results import audit_entry_to_json
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000

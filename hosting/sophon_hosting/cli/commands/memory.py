@@ -24,7 +24,7 @@ from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.json_lines import read_json_lines, write_json_lines
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.client_api.serialization import chunk_to_json
+from sophon_hosting.features.memory.results import chunk_to_json
 from sophon_hosting.persons.person_files import PersonFolders
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.client_api.authentication import find_operators
-from sophon_hosting.policy_overview import (
+from sophon_hosting.features.guards.policy_overview import (
     ACCESS_TEXTS,
     CallTrial,
     describe_access,

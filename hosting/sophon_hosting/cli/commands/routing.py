@@ -15,7 +15,7 @@ from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_wi
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.client_api.serialization import route_average_to_json
+from sophon_hosting.features.learning.results import route_average_to_json
 
 app = command_group("Explain which model a message gets, show what was observed, forget it.", no_args_is_help=True)
 

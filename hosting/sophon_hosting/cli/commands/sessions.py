@@ -21,6 +21,7 @@ from sophon_hosting.cli.console.output import write_json, write_lines, write_new
 from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
 from sophon_hosting.conversation_import.export_reader import ExportReader
 from sophon_hosting.conversation_import.importing import MAX_LISTED, ConversationImport, ImportReport
+from sophon_hosting.features.imports.results import import_report_to_json
 from sophon_hosting.features.sessions.results import message_hit_to_json
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
@@ -111,7 +112,7 @@ def import_file(
             return await importing.store(conversations, is_dry_run=dry_run)
 
     report = run_with_store(ctx.obj, run)
-    write_result(report.to_json(), _describe_import(report), as_json=as_json)
+    write_result(import_report_to_json(report), _describe_import(report), as_json=as_json)
 
 
 @app.command()

@@ -19,8 +19,8 @@ from sophon_hosting.client_api.token_administration import (
     describe_status,
     find_level,
     find_user,
-    token_to_json,
 )
+from sophon_hosting.features.tokens.results import token_to_json
 
 app = command_group("Create, list and revoke API tokens of the users of Hub.Users.")
 

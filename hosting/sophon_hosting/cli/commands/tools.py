@@ -21,7 +21,7 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.cli.remote.http_host_client import HttpHostClient
 from sophon_hosting.client_api.authentication import find_operators
-from sophon_hosting.client_api.serialization import custom_tool_to_json
+from sophon_hosting.features.tools.results import custom_tool_to_json
 from sophon_hosting.schedules.factory import register_schedule_tools
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -65,7 +65,7 @@ def list_tools(
 def show(ctx: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
     """Show a custom tool with its whole program."""
     tool = _open(ctx.obj).find_any(name, None)
-    facts = custom_tool_to_json(tool)
+    facts: dict[str, object] = {**custom_tool_to_json(tool)}
     if isinstance(tool, CustomTool):
         facts["program"] = tool.source
     if as_json:

@@ -18,7 +18,6 @@ from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.runs.contract import RunStatus
 from sophon.tools.registry import Toolbox, ToolRegistry
-from sophon.traces.serialization import trace_summary_to_json, trace_to_json
 from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -36,8 +35,10 @@ from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.features.agents.results import sub_agent_to_json
 from sophon_hosting.features.approvals.results import approval_to_json, grant_to_json
 from sophon_hosting.features.goals.results import goal_details_to_json, goal_to_json
+from sophon_hosting.features.mcp.results import mcp_server_to_json
 from sophon_hosting.features.sessions.history_results import logged_event_to_json
 from sophon_hosting.features.tasks.results import listed_task_to_json, task_to_json
+from sophon_hosting.features.traces.results import trace_summary_to_json, trace_to_json
 from sophon_hosting.runs.approvals import DecisionRefused, check_decider, check_grant, check_kind, check_session
 from sophon_hosting.telemetry.otlp_json import trace_to_otlp_json
 
@@ -329,7 +330,7 @@ class StoreHostClient:
         """Start the MCP servers, return them with state, last error and tools, and end them."""
 
         async def read(servers: "McpSupervisor") -> Sequence[JsonRow]:
-            return [each.to_json() for each in servers.list_status()]
+            return [mcp_server_to_json(each) for each in servers.list_status()]
 
         return self._run_mcp_servers(read) if self._settings.mcp.servers else []
 
@@ -337,7 +338,7 @@ class StoreHostClient:
         """Start the MCP servers, accept definitions of tools, by name and digest, and return the server."""
 
         async def accept(servers: "McpSupervisor") -> JsonRow:
-            return (await servers.accept(server, digests)).to_json()
+            return mcp_server_to_json(await servers.accept(server, digests))
 
         if not self._settings.mcp.servers:
             raise NotFound("MCP server", server)

@@ -2,20 +2,20 @@
 
 import os
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from aiohttp import web
 
 from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
+from sophon.risk import RiskLabel
 from sophon.security.capability_levels import CapabilityLevel
 from sophon.stores.audit.contract import AuditFilter, AuditKind
 from sophon_hosting.audit_heads import verify_store
-from sophon_hosting.client_api.serialization import audit_entry_to_json
+from sophon_hosting.features.guards.results import AuditPage, audit_entry_to_json, audit_verification_to_json
 from sophon_hosting.http.json_io import RequestQuery, get_operator, json_response, parse_query
 
 Name = Annotated[str, ValueRules(min_length=1, max_length=200)]
-Risk = Literal["none", "low", "medium", "high", "critical"]
 
 
 class AuditQuery(RequestQuery):
@@ -28,7 +28,7 @@ class AuditQuery(RequestQuery):
     tool: Name | None = None
     capability: Name | None = None
     capability_level: CapabilityLevel | None = None
-    risk: Risk | None = None
+    risk: RiskLabel | None = None
     outcome: Name | None = None
     since: Name | None = None
     until: Name | None = None
@@ -59,7 +59,8 @@ async def list_entries(request: web.Request) -> web.Response:
     entries = get_operator(request).store.audit
     found = await entries.list_entries(wanted, before=query.before, limit=query.limit + 1)
     page = found[: query.limit]
-    return json_response({"items": [audit_entry_to_json(each) for each in page], "more": len(found) > len(page)})
+    listed: AuditPage = {"items": [audit_entry_to_json(each) for each in page], "more": len(found) > len(page)}
+    return json_response(listed)
 
 
 @routes.get("/api/audit/verify")
@@ -70,7 +71,7 @@ async def verify_chain(request: web.Request) -> web.Response:
     """
     services = get_operator(request).host.services
     found = await verify_store(services.store, services.settings, services.folder, os.environ)
-    return json_response({"entries": found.count, "broken": found.broken, "problem": found.problem})
+    return json_response(audit_verification_to_json(found))
 
 
 def parse_time(name: str, value: str | None) -> datetime | None:

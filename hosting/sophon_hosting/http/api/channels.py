@@ -1,12 +1,12 @@
 """`/api/channels` and `/api/outbox`: the configured channels with their health, and what they have to send."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from aiohttp import web
 
 from sophon.errors import NotFound
 from sophon_channels.contract import Channel
+from sophon_hosting.features.host.results import AttachedChannel, ChannelList, channel_to_json
 from sophon_hosting.http.json_io import get_authorized_host, json_response
 
 
@@ -16,7 +16,8 @@ def channel_routes(channels: Sequence[Channel], attach: Callable[[str], bool] | 
     async def list_channels(request: web.Request) -> web.Response:
         """List the configured channels; account, error detail and counters are for operators only."""
         operator = get_authorized_host(request).user.operator
-        return json_response({"items": [_channel_to_json(each, operator=operator) for each in channels]})
+        listed: ChannelList = {"items": [channel_to_json(each, operator=operator) for each in channels]}
+        return json_response(listed)
 
     async def attach_channel(request: web.Request) -> web.Response:
         """Start a channel at once that could not be started; `attached` is false if it does not wait here for that."""
@@ -24,7 +25,8 @@ def channel_routes(channels: Sequence[Channel], attach: Callable[[str], bool] | 
         name = request.match_info["name"]
         if attach is None:
             raise NotFound("channel", name, [])
-        return json_response({"name": name, "attached": attach(name)})
+        attached: AttachedChannel = {"name": name, "attached": attach(name)}
+        return json_response(attached)
 
     async def wake_outbox(request: web.Request) -> web.Response:
         """Send at once what another process, such as a command, has stored in the outbox."""
@@ -38,16 +40,3 @@ def channel_routes(channels: Sequence[Channel], attach: Callable[[str], bool] | 
         web.post("/api/channels/{name}/attach", attach_channel),
         web.post("/api/outbox/wake", wake_outbox),
     ]
-
-
-def _channel_to_json(channel: Channel, *, operator: bool) -> dict[str, Any]:
-    health = channel.health
-    result: dict[str, Any] = {"name": channel.name, "state": health.state}
-    if operator:
-        result |= {
-            "account": channel.account,
-            "detail": health.detail,
-            "last_arrival": health.last_received_at.isoformat() if health.last_received_at else None,
-            "counts": dict(health.counts),
-        }
-    return result

@@ -12,6 +12,7 @@ from sophon_hosting.client_api.areas.imports import ImportRunning
 from sophon_hosting.client_api.client_errors import TooLarge
 from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
 from sophon_hosting.conversation_import.export_reader import ExportReader
+from sophon_hosting.features.imports.results import import_report_to_json
 from sophon_hosting.http.connections.request_limits import IMPORT_PATH
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, json_response, parse_query
 from sophon_hosting.http.uploads import read_chunks
@@ -67,4 +68,4 @@ async def import_sessions(request: web.Request) -> web.Response:
             file.flush()
             async with slots.reader.open(Path(file.name)) as conversations:
                 report = await authorized_host.imports.store(conversations, is_dry_run=query.dry_run)
-    return json_response({"ok": True, **report.to_json()})
+    return json_response({"ok": True, **import_report_to_json(report)})

@@ -1,12 +1,12 @@
 """`/api/logs`: the newest log lines of this process, and those that follow; for operators only."""
 
 import logging
-from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from aiohttp import web
 
 from sophon._python.value_rules import ValueRules
+from sophon_hosting.features.host.results import LogPage, log_line_to_json
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
 from sophon_hosting.http.long_poll import WaitSeconds, wait_for_change
 from sophon_hosting.observability.log_buffer import LogBuffer, LogLine
@@ -33,26 +33,18 @@ async def list_lines(request: web.Request) -> web.Response:
     query = parse_query(request, LogQuery)
     buffer = get_host(request).log_buffer
     if buffer is None:
-        return json_response({"items": [], "last": 0})
+        nothing: LogPage = {"items": [], "last": 0}
+        return json_response(nothing)
     clock = get_host(request).services.clock
     deadline = clock.monotonic() + query.wait
     while True:
         with buffer.watch() as changed:
             last, lines = buffer.last_number, _find(buffer, query)
             if lines or not await wait_for_change(request, changed, deadline):
-                return json_response({"items": [_to_json(each) for each in lines], "last": last})
+                page: LogPage = {"items": [log_line_to_json(each) for each in lines], "last": last}
+                return json_response(page)
 
 
 def _find(buffer: LogBuffer, query: LogQuery) -> list[LogLine]:
     level = logging.getLevelNamesMapping()[query.level.upper()]
     return buffer.list_after(query.after, min_level=level, text=query.text, limit=query.limit)
-
-
-def _to_json(line: LogLine) -> dict[str, Any]:
-    return {
-        "number": line.number,
-        "at": datetime.fromtimestamp(line.created, UTC).isoformat(timespec="milliseconds"),
-        "level": logging.getLevelName(line.level).lower(),
-        "logger": line.logger,
-        "text": line.text,
-    }

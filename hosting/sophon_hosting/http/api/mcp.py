@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from sophon.errors import NotFound
+from sophon_hosting.features.mcp.results import McpServerList, mcp_server_to_json
 from sophon_hosting.http.json_io import RequestBody, get_operator, json_response, parse_body
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ routes = web.RouteTableDef()
 async def list_mcp_servers(request: web.Request) -> web.Response:
     """List the servers in the order of the settings, each with state, last error and tools."""
     servers = get_operator(request).host.mcp
-    return json_response({"items": [] if servers is None else [each.to_json() for each in servers.list_status()]})
+    listed: McpServerList = {
+        "items": [] if servers is None else [mcp_server_to_json(each) for each in servers.list_status()]
+    }
+    return json_response(listed)
 
 
 @routes.post("/api/mcp/{server_id}/accept")
@@ -35,14 +39,14 @@ async def accept_mcp_tools(request: web.Request) -> web.Response:
     """Accept the definitions of tools, and offer them. Raises NotFound; InputError for one that has changed again."""
     body = await parse_body(request, AcceptBody)
     servers, server = _find_servers(request, "%s accepts tools of the MCP server %s")
-    return json_response({"ok": True, **(await servers.accept(server, body.tools)).to_json()})
+    return json_response({"ok": True, **mcp_server_to_json(await servers.accept(server, body.tools))})
 
 
 @routes.post("/api/mcp/{server_id}/restart")
 async def restart_mcp_server(request: web.Request) -> web.Response:
     """Connect to a server again, with a new crash budget. Raises NotFound; InputError for one that is disabled."""
     servers, server = _find_servers(request, "%s restarts the MCP server %s")
-    return json_response({"ok": True, **(await servers.restart(server)).to_json()})
+    return json_response({"ok": True, **mcp_server_to_json(await servers.restart(server))})
 
 
 def _find_servers(request: web.Request, act: str) -> "tuple[McpSupervisor, str]":

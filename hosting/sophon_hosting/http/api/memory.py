@@ -13,7 +13,15 @@ from sophon.memory.workspace_index import FileChunk
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.library import LongTermMemory
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
-from sophon_hosting.client_api.serialization import chunk_to_json, memory_to_json
+from sophon_hosting.features.memory.results import (
+    DeletedMemories,
+    ImportedMemories,
+    MemorySearch,
+    MemoryView,
+    chunk_to_json,
+    memory_export_to_json,
+    memory_to_json,
+)
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
@@ -73,7 +81,8 @@ async def search_memory(request: web.Request) -> web.Response:
         entries = [each.entry for each in found]
         files = await _search_files(request, query.q, authorized_host.user.id)
     shown = [_to_json(each, authorized_host) for each in entries]
-    return json_response({"items": shown, "files": [chunk_to_json(each) for each in files]})
+    search: MemorySearch = {"items": shown, "files": [chunk_to_json(each) for each in files]}
+    return json_response(search)
 
 
 @routes.get("/api/memory/{entry_id}")
@@ -110,19 +119,21 @@ async def delete_memory(request: web.Request) -> web.Response:
     if bool(ids) is query.all:
         raise InputError("give ids of entries, or all=true to forget everything")
     if query.all:
-        return json_response({"deleted": await memory.forget_all(scope)})
+        everything: DeletedMemories = {"deleted": await memory.forget_all(scope)}
+        return json_response(everything)
     known = await get_host(request).services.store.memories.find(ids)
     own = [each for each in known.values() if each.scope == scope]
     for entry in own:
         await memory.forget(entry.id, scope=scope)
-    return json_response({"deleted": len(own)})
+    deleted: DeletedMemories = {"deleted": len(own)}
+    return json_response(deleted)
 
 
 @routes.get("/api/memory/export")
 async def export_memory(request: web.Request) -> web.Response:
     """Return everything that is remembered of the user, oldest first: what an import takes."""
     authorized_host, memory = _authorize(request)
-    return json_response({"items": await memory.export(authorized_host.user.id)})
+    return json_response(memory_export_to_json(await memory.export(authorized_host.user.id)))
 
 
 @routes.post("/api/memory/import")
@@ -130,7 +141,8 @@ async def import_memory(request: web.Request) -> web.Response:
     """Store the entries of an export as the user's own; nothing if one is invalid. Raises InputError."""
     authorized_host, memory = _authorize(request)
     body = await parse_body(request, MemoryImport)
-    return json_response({"imported": await memory.import_entries(authorized_host.user.id, body.items)})
+    imported: ImportedMemories = {"imported": await memory.import_entries(authorized_host.user.id, body.items)}
+    return json_response(imported)
 
 
 async def _search_files(request: web.Request, query: str, owner: str) -> Sequence[FileChunk]:
@@ -154,7 +166,7 @@ async def _find(request: web.Request, authorized_host: AuthorizedHost) -> Memory
     return entry
 
 
-def _to_json(entry: MemoryEntry, authorized_host: AuthorizedHost) -> dict[str, Any]:
+def _to_json(entry: MemoryEntry, authorized_host: AuthorizedHost) -> MemoryView:
     to_client_id = authorized_host.sessions.to_client_id  # the origin ends with the id of a session
     shown = replace(entry, origin=to_client_id(entry.origin), session_id=to_client_id(entry.session_id))
     return memory_to_json(shown)

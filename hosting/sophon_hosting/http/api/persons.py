@@ -5,6 +5,7 @@ from aiohttp import web
 from sophon.errors import NotFound
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon_hosting.events.json_encoding import encode_json
+from sophon_hosting.features.persons.results import ForgottenPerson
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response
 from sophon_hosting.persons.export import PersonExport
@@ -45,7 +46,8 @@ async def forget_person(request: web.Request) -> web.Response:
     forgotten = await forgetting.forget(person)
     to_client_id = get_authorized_host(request).sessions.to_client_id
     others = [to_client_id(each) for each in forgotten.other_sessions]
-    return json_response({"deleted": forgotten.counts, "other_sessions": others})
+    result: ForgottenPerson = {"deleted": forgotten.counts, "other_sessions": others}
+    return json_response(result)
 
 
 def _authorize(request: web.Request) -> str:

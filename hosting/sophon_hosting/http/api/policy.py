@@ -7,8 +7,9 @@ from aiohttp import web
 from sophon._python.value_rules import ValueRules
 from sophon_hosting.client_api.client_errors import TooLarge
 from sophon_hosting.events.json_encoding import json_bytes
+from sophon_hosting.features.guards.policy_overview import describe_access, describe_policy, try_call
+from sophon_hosting.features.guards.results import CallTrialView
 from sophon_hosting.http.json_io import RequestBody, get_reader, json_response, parse_body
-from sophon_hosting.policy_overview import describe_access, describe_policy, try_call
 
 MAX_ARGUMENT_BYTES = 20_000
 """Size of the arguments of a trial, as JSON: the rules read all of it, which takes up to 50 ms of the event loop."""
@@ -44,4 +45,5 @@ async def try_tool_call(request: web.Request) -> web.Response:
     trial = await try_call(
         body.tool, body.arguments, settings=services.settings, folder=services.folder, principal=user_id
     )
-    return json_response({**trial.to_json(), **describe_access(services, body.tool, user_id)})
+    result: CallTrialView = {**trial.to_json(), **describe_access(services, body.tool, user_id)}
+    return json_response(result)

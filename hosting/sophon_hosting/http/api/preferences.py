@@ -3,6 +3,7 @@
 from aiohttp import web
 
 from sophon.preferences import Preferences
+from sophon_hosting.features.preferences.results import preferences_to_json
 from sophon_hosting.http.json_io import RequestBody, get_authorized_host, get_reader, json_response, parse_body
 
 
@@ -25,7 +26,7 @@ async def get_preferences(request: web.Request) -> web.Response:
     """Return the preferences of the user."""
     authorized_host = get_reader(request)
     found = await authorized_host.store.preferences.get(authorized_host.user.id)
-    return json_response({"preferences": found.to_json()})
+    return json_response(preferences_to_json(found))
 
 
 @routes.put("/api/preferences")
@@ -38,4 +39,4 @@ async def put_preferences(request: web.Request) -> web.Response:
         authorized_host.rights.require("ChooseModel")
         authorized_host.host.services.gateway.find(preferences.model)
     await authorized_host.store.preferences.put(authorized_host.user.id, preferences)
-    return json_response({"ok": True, "preferences": preferences.to_json()})
+    return json_response({"ok": True, **preferences_to_json(preferences)})

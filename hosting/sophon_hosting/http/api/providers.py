@@ -4,7 +4,7 @@ import logging
 
 from aiohttp import web
 
-from sophon_hosting.client_api.serialization import provider_to_json
+from sophon_hosting.features.providers.results import ProviderList, provider_to_json
 from sophon_hosting.http.json_io import get_operator, json_response
 
 log = logging.getLogger("sophon")
@@ -18,9 +18,9 @@ async def list_providers(request: web.Request) -> web.Response:
     """List the providers in order of priority, as this process knows them."""
     operator = get_operator(request)
     now = operator.now()
-    return json_response(
-        {"items": [provider_to_json(each, now) for each in operator.host.services.gateway.statistics()]}
-    )
+    gateway = operator.host.services.gateway
+    providers: ProviderList = {"items": [provider_to_json(each, now) for each in gateway.statistics()]}
+    return json_response(providers)
 
 
 @routes.post("/api/providers/{provider_id}/reset")

@@ -3,7 +3,11 @@
 from aiohttp import web
 
 from sophon.errors import IllegalTransition, NotFound
-from sophon_hosting.client_api.serialization import (
+from sophon_hosting.features.queue.results import (
+    DeadLetterList,
+    DrainedQueue,
+    QueueOverview,
+    RetriedLetter,
     dead_letter_to_json,
     queue_statistics_to_json,
     undelivered_entry_to_json,
@@ -25,7 +29,8 @@ async def get_queue(request: web.Request) -> web.Response:
     """
     host = _require_operator(request)
     statistics = queue_statistics_to_json(await host.queue.statistics())
-    return json_response(statistics | {"undelivered": await host.services.store.outbox.count_dead()})
+    overview: QueueOverview = {**statistics, "undelivered": await host.services.store.outbox.count_dead()}
+    return json_response(overview)
 
 
 @routes.get("/api/queue/dead")
@@ -34,7 +39,8 @@ async def list_dead_letters(request: web.Request) -> web.Response:
     host = _require_operator(request)
     tasks = [dead_letter_to_json(each) for each in await host.queue.list_dead_letters()]
     entries = await host.services.store.outbox.list(status="dead", limit=MAX_UNDELIVERED)
-    return json_response({"items": [*tasks, *map(undelivered_entry_to_json, entries)]})
+    letters: DeadLetterList = {"items": [*tasks, *map(undelivered_entry_to_json, entries)]}
+    return json_response(letters)
 
 
 @routes.post("/api/queue/dead/{task_id}/retry")
@@ -45,7 +51,8 @@ async def retry_dead_letter(request: web.Request) -> web.Response:
     letter_id = request.match_info["task_id"]
     host = _require_operator(request)
     try:
-        return json_response({"ok": True, "task_id": await host.dead_letters.retry(letter_id)})
+        retried: RetriedLetter = {"task_id": await host.dead_letters.retry(letter_id)}
+        return json_response({"ok": True, **retried})
     except NotFound:  # a message to a chat
         pass
     try:
@@ -53,7 +60,8 @@ async def retry_dead_letter(request: web.Request) -> web.Response:
     except (IllegalTransition, NotFound):
         raise NotFound("dead letter", letter_id) from None
     host.wake_outbox()
-    return json_response({"ok": True, "task_id": letter_id})
+    message: RetriedLetter = {"task_id": letter_id}
+    return json_response({"ok": True, **message})
 
 
 @routes.post("/api/queue/pause")
@@ -79,7 +87,8 @@ async def drain_queue(request: web.Request) -> web.Response:
     """
     host = _require_operator(request)
     completed = await host.queue.drain()
-    return json_response({"ok": True, "drained": completed, **queue_statistics_to_json(await host.queue.statistics())})
+    drained: DrainedQueue = {**queue_statistics_to_json(await host.queue.statistics()), "drained": completed}
+    return json_response({"ok": True, **drained})
 
 
 def _require_operator(request: web.Request) -> Host:

@@ -6,7 +6,13 @@ from typing import Annotated
 from aiohttp import web
 
 from sophon._python.value_rules import ValueRules
-from sophon_hosting.client_api.serialization import route_average_to_json
+from sophon_hosting.features.learning.results import (
+    ResetAverages,
+    RouteExplanation,
+    RoutingOverview,
+    RoutingTier,
+    route_average_to_json,
+)
 from sophon_hosting.http.json_io import RequestQuery, get_operator, json_response, parse_query
 
 log = logging.getLogger("sophon")
@@ -26,18 +32,17 @@ async def list_averages(request: web.Request) -> web.Response:
     """Return strategy and tiers, and the moving averages of cost, latency and quality by model, tier and task type."""
     operator = get_operator(request)
     settings = operator.host.services.settings
-    tiers = [
-        {"name": each.name, "models": each.models, "complexity": list(each.complexity or ())}
+    tiers: list[RoutingTier] = [
+        {"name": each.name, "models": list(each.models), "complexity": list(each.complexity or ())}
         for each in settings.routing.tiers
     ]
-    return json_response(
-        {
-            "strategy": settings.routing.strategy,
-            "selection": settings.routing.selection,
-            "tiers": tiers,
-            "items": [route_average_to_json(each) for each in await operator.store.route_averages.list_all()],
-        }
-    )
+    overview: RoutingOverview = {
+        "strategy": settings.routing.strategy,
+        "selection": settings.routing.selection,
+        "tiers": tiers,
+        "items": [route_average_to_json(each) for each in await operator.store.route_averages.list_all()],
+    }
+    return json_response(overview)
 
 
 @routes.get("/api/routing/explain")
@@ -45,7 +50,8 @@ async def explain_route(request: web.Request) -> web.Response:
     """Return which models a message of the user would be sent to, and why; nothing is sent."""
     query, operator = parse_query(request, RouteExplanationQuery), get_operator(request)
     found = await operator.host.services.explain_route(query.text, principal=operator.user.id)
-    return json_response({"explanation": found})
+    explanation: RouteExplanation = {"explanation": found}
+    return json_response(explanation)
 
 
 @routes.post("/api/routing/reset")
@@ -54,4 +60,5 @@ async def reset_averages(request: web.Request) -> web.Response:
     operator = get_operator(request)
     count = await operator.host.services.router.reset(operator.store)
     log.info("routing was reset by %s: %d averages were deleted", operator.user.id, count)
-    return json_response({"deleted": count})
+    reset: ResetAverages = {"deleted": count}
+    return json_response(reset)

@@ -1,12 +1,19 @@
 """`/api/settings` and `/api/setup`: the settings of the running host, and the set-up of a provider; operators only."""
 
-from dataclasses import asdict
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, cast
 
 from aiohttp import web
 
 from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
+from sophon_hosting.features.settings.results import (
+    SavedModel,
+    SettingList,
+    SetupView,
+    offered_models_to_json,
+    setting_to_json,
+)
 from sophon_hosting.http.json_io import RequestBody, get_operator, json_response, parse_body
 from sophon_hosting.live_settings.live_settings import LiveSettings
 from sophon_hosting.live_settings.provider_setup import ProviderChoice, ProviderSetup
@@ -47,7 +54,8 @@ routes = web.RouteTableDef()
 @routes.get("/api/settings")
 async def list_settings(request: web.Request) -> web.Response:
     """List all settings with value, source and meaning; secrets are references, or `***`."""
-    return json_response({"items": [asdict(each) for each in await _live_settings(request)[0].list()]})
+    listed: SettingList = {"items": [setting_to_json(each) for each in await _live_settings(request)[0].list()]}
+    return json_response(listed)
 
 
 @routes.patch("/api/settings")
@@ -56,7 +64,7 @@ async def change_setting(request: web.Request) -> web.Response:
     get_operator(request)  # others learn nothing from errors about a body
     body = await parse_body(request, SettingBody)
     settings, operator = _live_settings(request)
-    return json_response({"ok": True, **asdict(await settings.change(body.path, body.value, by=operator))})
+    return json_response({"ok": True, **setting_to_json(await settings.change(body.path, body.value, by=operator))})
 
 
 @routes.delete("/api/settings/{path}")
@@ -64,13 +72,14 @@ async def reset_setting(request: web.Request) -> web.Response:
     """Remove what was saved for a setting."""
     settings, operator = _live_settings(request)
     row = await settings.reset(request.match_info["path"], by=operator)
-    return json_response({"ok": True, **asdict(row)})
+    return json_response({"ok": True, **setting_to_json(row)})
 
 
 @routes.get("/api/setup")
 async def describe_setup(request: web.Request) -> web.Response:
     """Return what is used, and what can be set up."""
-    return json_response(_setup(request)[0].describe())
+    setup = cast(SetupView, _setup(request)[0].describe())
+    return json_response(setup)
 
 
 @routes.post("/api/setup/models")
@@ -79,17 +88,7 @@ async def list_models(request: web.Request) -> web.Response:
     get_operator(request)
     body = await parse_body(request, ProviderBody)
     found = await _setup(request)[0].list_models(body.to_choice())
-    items = [
-        {
-            "model": each.name,
-            "context_window": each.context_window,
-            "function_calling": each.function_calling,
-            "prices": None if each.prices is None else {"input": each.prices[0], "output": each.prices[1]},
-            "is_free": each.prices is None and not each.is_cost_unknown,
-        }
-        for each in found.models
-    ]
-    return _private_response({"is_from_provider": found.is_from_provider, "items": items})
+    return _private_response(offered_models_to_json(found))
 
 
 @routes.post("/api/setup/provider")
@@ -99,7 +98,8 @@ async def save_provider(request: web.Request) -> web.Response:
     body = await parse_body(request, SavedProviderBody)
     setup, operator = _setup(request)
     info = await setup.save(body.to_choice(), body.model, by=operator)
-    return _private_response({"ok": True, "provider": info.provider, "model": info.name})
+    saved: SavedModel = {"provider": info.provider, "model": info.name}
+    return _private_response({"ok": True, **saved})
 
 
 @routes.delete("/api/setup/provider")
@@ -126,5 +126,5 @@ def _setup(request: web.Request) -> tuple[ProviderSetup, str]:
     return operator.host.provider_setup, operator.user.id
 
 
-def _private_response(data: dict[str, Any]) -> web.Response:
+def _private_response(data: Mapping[str, Any]) -> web.Response:
     return json_response(data, headers={"Cache-Control": "no-store"})

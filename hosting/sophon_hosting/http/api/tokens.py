@@ -16,8 +16,8 @@ from sophon_hosting.client_api.token_administration import (
     build_api_token,
     find_level,
     find_user,
-    token_to_json,
 )
+from sophon_hosting.features.tokens.results import ListedToken, NewToken, TokenList, UserList, UserView, token_to_json
 from sophon_hosting.http.json_io import RequestBody, get_operator, json_response, parse_body
 from sophon_hosting.live_settings.change_audit import record_change
 
@@ -39,7 +39,7 @@ async def list_users(request: web.Request) -> web.Response:
     """List the users of the settings with their levels, else the local user; and the scopes that tokens may have."""
     settings = get_operator(request).host.services.settings
     named = [(user.id, hub_user_principal(user.id), user.operator) for user in settings.hub.users]
-    items = [
+    items: list[UserView] = [
         {
             "user": name,
             "principal": principal,
@@ -49,7 +49,8 @@ async def list_users(request: web.Request) -> web.Response:
         }
         for name, principal, is_operator in named or [(LOCAL_USER, LOCAL_USER, True)]
     ]
-    return json_response({"items": items, "scopes": SCOPES})
+    users: UserList = {"items": items, "scopes": list(SCOPES)}
+    return json_response(users)
 
 
 @routes.get("/api/tokens")
@@ -58,9 +59,9 @@ async def list_tokens(request: web.Request) -> web.Response:
     operator = get_operator(request)
     settings, now = operator.host.services.settings, operator.now()
     found = await operator.store.api_tokens.list(None)
-    return json_response(
-        {"items": [{**token_to_json(each, now), "level": find_level(settings, each)} for each in found]}
-    )
+    items: list[ListedToken] = [{**token_to_json(each, now), "level": find_level(settings, each)} for each in found]
+    tokens: TokenList = {"items": items}
+    return json_response(tokens)
 
 
 @routes.post("/api/tokens")
@@ -78,8 +79,8 @@ async def create_token(request: web.Request) -> web.Response:
     details = {"user": body.user, "scopes": list(token.scopes), "name": body.name, "expires_at": token.expires_at}
     await _record(operator, token.id, "created", details)
     await operator.store.api_tokens.add(token)
-    row = {"ok": True, "token": secret, **token_to_json(token, operator.now())}
-    return json_response(row, 201, {"Cache-Control": "no-store"})
+    created: NewToken = {"token": secret, **token_to_json(token, operator.now())}
+    return json_response({"ok": True, **created}, 201, {"Cache-Control": "no-store"})
 
 
 @routes.delete("/api/tokens/{token_id}")

@@ -1,16 +1,25 @@
 """`/api/tools` and `/api/skills`: what a user's turns can use; custom tools are switched, shared and deleted here."""
 
 from hashlib import sha256
-from typing import Any
 
 from aiohttp import web
 
-from sophon.skills.skill_package import SkillPackage
 from sophon.tools.registry import find_group
-from sophon.tools.tool import Tool
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
-from sophon_hosting.client_api.serialization import custom_tool_to_json
 from sophon_hosting.events.json_encoding import encode_json
+from sophon_hosting.features.tools.results import (
+    ChangedCustomTool,
+    DeletedCustomTool,
+    ListedTool,
+    SkillList,
+    ToolGroupList,
+    ToolList,
+    ToolsVersion,
+    custom_tool_to_json,
+    skill_to_json,
+    tool_error_to_json,
+    tool_to_json,
+)
 from sophon_hosting.http.json_io import (
     RequestQuery,
     get_authorized_host,
@@ -21,7 +30,6 @@ from sophon_hosting.http.json_io import (
     parse_query,
 )
 from sophon_hosting.http.long_poll import WaitSeconds, wait_for_change, watch_toolbox
-from sophon_hosting.tool_errors import ToolError
 
 VERSION_DIGITS = 32
 
@@ -46,15 +54,15 @@ async def list_tools(request: web.Request) -> web.Response:
     authorized_host = get_authorized_host(request)
     tools = authorized_host.tools.list()
     hidden = len(get_host(request).services.registry) - len(tools)
-    custom = [custom_tool_to_json(each) for each in await authorized_host.tools.list_custom()]
-    if not authorized_host.user.operator:
-        custom = [{name: value for name, value in each.items() if name != "folder"} for each in custom]
-    items: list[dict[str, Any]] = []
+    is_operator = authorized_host.user.operator
+    found = await authorized_host.tools.list_custom()
+    custom = [custom_tool_to_json(each, has_folder=is_operator) for each in found]
+    items: list[ListedTool] = []
     for tool in tools:
         error = await authorized_host.tools.find_error(tool.name)
-        items.append({**_tool_to_json(tool), "last_error": None if error is None else _error_to_json(error)})
-    version = _digest(authorized_host)
-    return json_response({"items": items, "version": version, "hidden": hidden, "custom": custom})
+        items.append({**tool_to_json(tool), "last_error": None if error is None else tool_error_to_json(error)})
+    listed: ToolList = {"items": items, "version": _digest(authorized_host), "hidden": hidden, "custom": custom}
+    return json_response(listed)
 
 
 @routes.get("/api/tools/version")
@@ -67,7 +75,8 @@ async def get_version(request: web.Request) -> web.Response:
             changed.clear()
             if not await wait_for_change(request, changed, deadline):
                 break
-    return json_response({"version": version})
+    shown: ToolsVersion = {"version": version}
+    return json_response(shown)
 
 
 @routes.get("/api/tools/groups")
@@ -77,7 +86,8 @@ async def list_groups(request: web.Request) -> web.Response:
     for tool in get_authorized_host(request).tools.list():
         if group := find_group(tool):
             groups.setdefault(group, []).append(tool.name)
-    return json_response({"items": [{"group": name, "tools": tools} for name, tools in sorted(groups.items())]})
+    listed: ToolGroupList = {"items": [{"group": name, "tools": tools} for name, tools in sorted(groups.items())]}
+    return json_response(listed)
 
 
 @routes.patch("/api/tools/{name}")
@@ -86,17 +96,19 @@ async def change_custom_tool(request: web.Request) -> web.Response:
     from sophon_hosting.http.api.tool_bodies import CustomToolChange  # lazy: it needs pydantic
 
     body = await parse_body(request, CustomToolChange)
-    changed = await get_authorized_host(request).tools.change_custom(
+    tool = await get_authorized_host(request).tools.change_custom(
         request.match_info["name"], enabled=body.enabled, shared=body.shared
     )
-    return json_response({"name": changed.full_name, "enabled": changed.is_enabled, "shared": changed.is_shared})
+    changed: ChangedCustomTool = {"name": tool.full_name, "enabled": tool.is_enabled, "shared": tool.is_shared}
+    return json_response(changed)
 
 
 @routes.delete("/api/tools/{name}")
 async def delete_custom_tool(request: web.Request) -> web.Response:
     """Delete a custom tool."""
-    deleted = await get_authorized_host(request).tools.delete_custom(request.match_info["name"])
-    return json_response({"name": deleted.full_name, "ok": True})
+    tool = await get_authorized_host(request).tools.delete_custom(request.match_info["name"])
+    deleted: DeletedCustomTool = {"name": tool.full_name}
+    return json_response({**deleted, "ok": True})
 
 
 @routes.get("/api/skills")
@@ -104,46 +116,20 @@ async def list_skills(request: web.Request) -> web.Response:
     """Return the skills with their state and the length of their instructions; problems for operators only."""
     authorized_host, services = get_reader(request), get_host(request).services
     if services.skills is None:
-        return json_response({"items": [], "problems": []})
+        nothing: SkillList = {"items": [], "problems": []}
+        return json_response(nothing)
     found = await services.clock.run_in_thread(services.skills.read)
     count_tokens = services.gateway.tokens.count_text
     items = [
-        {**_skill_to_json(each), "enabled": name not in found.disabled, "tokens": count_tokens(each.instructions)}
+        skill_to_json(each, enabled=name not in found.disabled, tokens=count_tokens(each.instructions))
         for name, each in found.skills.items()
     ]
     problems = [str(each) for each in found.problems] if authorized_host.user.operator else []
-    return json_response({"items": items, "problems": problems})
+    skills: SkillList = {"items": items, "problems": problems}
+    return json_response(skills)
 
 
 def _digest(authorized_host: AuthorizedHost) -> str:
     """Return the version of the tools that a user may use: a digest of everything that a client is told of them."""
-    shown = [_tool_to_json(each) for each in authorized_host.tools.list()]
+    shown = [tool_to_json(each) for each in authorized_host.tools.list()]
     return sha256(encode_json(shown).encode()).hexdigest()[:VERSION_DIGITS]
-
-
-def _skill_to_json(skill: SkillPackage) -> dict[str, Any]:
-    return {
-        "name": skill.name,
-        "description": skill.description,
-        "callable": skill.is_callable,
-        "argument_hint": skill.argument_hint,
-        "requires": [*skill.requires],
-        "allowed_tools": None if skill.allowed_tools is None else [*skill.allowed_tools],
-        "tools": [f"{skill.name}.{each.name}" for each in skill.manifest.tools] if skill.manifest is not None else [],
-    }
-
-
-def _error_to_json(error: ToolError) -> dict[str, str]:
-    return {"at": error.at.isoformat(), "outcome": error.outcome, "text": error.text}
-
-
-def _tool_to_json(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "risk": tool.risk.label,
-        "group": tool.group,
-        "tags": list(tool.tags),
-        "editable": tool.editable,
-        "parameters": dict(tool.parameters),
-    }

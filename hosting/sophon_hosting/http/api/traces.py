@@ -6,8 +6,14 @@ from aiohttp import web
 
 from sophon._python.value_rules import ValueRules
 from sophon.errors import NotFound
-from sophon.traces.serialization import trace_summary_to_json, trace_to_json
 from sophon_hosting.features.sessions.history_results import RecordView, TurnRecords, record_to_json
+from sophon_hosting.features.traces.results import (
+    ReplayChoices,
+    ReplayComparison,
+    TraceList,
+    trace_summary_to_json,
+    trace_to_json,
+)
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
@@ -71,7 +77,8 @@ async def list_traces(request: web.Request) -> web.Response:
     ]
     running = {each.run_id for each in live}
     found = [*live, *(each for each in stored if each.run_id not in running)][: query.limit]
-    return json_response({"items": [trace_summary_to_json(authorized_host.to_client_trace(each)) for each in found]})
+    traces: TraceList = {"items": [trace_summary_to_json(authorized_host.to_client_trace(each)) for each in found]}
+    return json_response(traces)
 
 
 @routes.get("/api/traces/{task_id}")
@@ -121,7 +128,8 @@ async def list_messages(request: web.Request) -> web.Response:
 @routes.get("/api/replay-choices")
 async def list_choices(request: web.Request) -> web.Response:
     """Return the models and chains that a replay may ask."""
-    return json_response(get_authorized_host(request).replays.list_choices())
+    choices = cast(ReplayChoices, get_authorized_host(request).replays.list_choices())
+    return json_response(choices)
 
 
 @routes.post("/api/traces/{task_id}/replay")
@@ -129,4 +137,6 @@ async def replay(request: web.Request) -> web.Response:
     """Replay one of the user's own turns; the model calls are charged, and nothing else changes."""
     body = await parse_body(request, ReplayBody)
     chosen = ReplayRequest(chain=body.chain, model=body.model)
-    return json_response(await get_authorized_host(request).replays.run(request.match_info["task_id"], chosen))
+    compared = await get_authorized_host(request).replays.run(request.match_info["task_id"], chosen)
+    comparison = cast(ReplayComparison, compared)
+    return json_response(comparison)

@@ -1,6 +1,6 @@
 """`/api/trajectories`: what is kept of finished turns; users see their own, operators all."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from aiohttp import web
 
@@ -11,6 +11,7 @@ from sophon.models.turn_meter import metering
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon.stores.trajectories.similarity import find_similar
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.features.learning.results import TrajectoryList, TrajectoryView, trajectory_to_json
 from sophon_hosting.http.json_io import RequestQuery, get_host, get_reader, json_response, parse_query
 from sophon_middlewares.outer.host_meter import HostMeter
 
@@ -47,7 +48,8 @@ async def list_trajectories(request: web.Request) -> web.Response:
             at_least=GOOD_FROM if query.order == "best" else None,
             below=POOR_BELOW if query.order == "poorest" else None,
         )
-        return json_response({"items": [_to_json(each, authorized_host) for each in found]})
+        listed: TrajectoryList = {"items": [_to_json(each, authorized_host) for each in found]}
+        return json_response(listed)
     if services.embedder is None:
         raise InputError("this host has no embedder")
     with metering(HostMeter(services.store.usage, services.settings.budget, services.clock)):
@@ -60,10 +62,11 @@ async def list_trajectories(request: web.Request) -> web.Response:
             most=MAX_KEPT,
             principal=principal,
         )
-    items = [
+    items: list[TrajectoryView] = [
         {**_to_json(each.trajectory, authorized_host), "similarity": round(each.similarity, 4)} for each in similar
     ]
-    return json_response({"items": items})
+    ranked: TrajectoryList = {"items": items}
+    return json_response(ranked)
 
 
 @routes.get("/api/trajectories/{task_id}")
@@ -76,8 +79,11 @@ async def get_trajectory(request: web.Request) -> web.Response:
     return json_response(_to_json(found, authorized_host))
 
 
-def _to_json(trajectory: Trajectory, authorized_host: AuthorizedHost) -> dict[str, Any]:
+def _to_json(trajectory: Trajectory, authorized_host: AuthorizedHost) -> TrajectoryView:
     if authorized_host.view is not None:
         is_own = trajectory.principal == authorized_host.user.id
         trajectory = authorized_host.view.trajectory(trajectory, is_own=is_own)
-    return {**trajectory.to_json(), "session_id": authorized_host.sessions.to_client_id(trajectory.session_id)}
+    return {
+        **trajectory_to_json(trajectory),
+        "session_id": authorized_host.sessions.to_client_id(trajectory.session_id),
+    }

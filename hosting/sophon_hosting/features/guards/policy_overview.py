@@ -8,7 +8,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, cast
 
 import anyio
 
@@ -26,14 +26,21 @@ from sophon.settings import Settings
 from sophon.settings.host_files import find_protected_roots
 from sophon.settings.sections.permissions import EVERYONE
 from sophon.tools.tool import Risk
+from sophon_hosting.features.guards.results import (
+    AssessmentView,
+    CallAccess,
+    CallAssessment,
+    EnforcedAssessment,
+    GuardView,
+    PolicyOverview,
+    RuleTableView,
+    ToolAccess,
+)
 from sophon_middlewares.guards.description import GuardDescription, RuleTable, describe_guards
 from sophon_middlewares.inner.approval import requires_approval
 from sophon_middlewares.inner.call_risk import find_tool_risk
 
-Access: TypeAlias = Literal["runs", "asks", "operator"]
-"""What happens to a call by its risk: it runs, a person is asked, or an operator is."""
-
-ACCESS_TEXTS: Mapping[Access, str] = {
+ACCESS_TEXTS: Mapping[ToolAccess, str] = {
     "runs": "runs, nobody is asked",
     "asks": "a person is asked",
     "operator": "an operator must approve it",
@@ -65,10 +72,12 @@ class CallTrial:
         """The assessment that decides."""
         return find_strictest(list(self.assessments))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> CallAssessment:
         """Return JSON-serialisable data: the assessment that decides, and all of them."""
-        rows = [{**asdict(each), "enforced": each.source in self.enforced} for each in self.assessments]
-        return {**asdict(self.strictest), "assessments": rows}
+        rows: list[EnforcedAssessment] = [
+            {**_assessment_to_json(each), "enforced": each.source in self.enforced} for each in self.assessments
+        ]
+        return {**_assessment_to_json(self.strictest), "assessments": rows}
 
 
 async def try_call(
@@ -123,13 +132,13 @@ def describe_policy(
     *,
     is_operator: bool,
     operators: Collection[str] | None = None,
-) -> dict[str, Any]:
+) -> PolicyOverview:
     """Return the overview as JSON. Rules and settings, which may name others, are for operators only.
 
     `operators` replaces those of the services, which know none outside of a host.
     """
     approval = services.settings.approval
-    overview: dict[str, Any] = {
+    overview: PolicyOverview = {
         "guards": [guard_to_json(each, is_operator=is_operator) for each in describe_guards(chain, services)],
         "approval": approval.model_dump(mode="json", by_alias=True),
         "tools": [
@@ -144,19 +153,19 @@ def describe_policy(
     if is_operator:
         overview["operators"] = sorted(services.operator_policy.operators)
         named = services.operator_policy.operators if operators is None else operators
-        overview["levels"] = levels_table(services.settings, named).to_json()
-        overview["policy"] = policy_table(services.policy).to_json()
+        overview["levels"] = _table_to_json(levels_table(services.settings, named))
+        overview["policy"] = _table_to_json(policy_table(services.policy))
     return overview
 
 
-def find_access(services: Services, risk: Risk, principal: str) -> Access:
+def find_access(services: Services, risk: Risk, principal: str) -> ToolAccess:
     """Return what happens to a call of this risk in a turn of the principal, if no guard blocks it."""
     if services.operator_policy.needs_operator(risk, principal):
         return "operator"
     return "asks" if requires_approval(risk, services.settings.approval, None) else "runs"
 
 
-def describe_access(services: Services, tool: str, principal: str) -> dict[str, Any]:
+def describe_access(services: Services, tool: str, principal: str) -> CallAccess:
     """Return the risk of a tool and what happens to a call of it, both None for a name that is no tool, as JSON."""
     known = services.registry.get(tool)
     if known is None:
@@ -164,9 +173,9 @@ def describe_access(services: Services, tool: str, principal: str) -> dict[str, 
     return {"tool": tool, "risk": known.risk.label, "access": find_access(services, known.risk, principal)}
 
 
-def guard_to_json(guard: GuardDescription, *, is_operator: bool) -> dict[str, Any]:
+def guard_to_json(guard: GuardDescription, *, is_operator: bool) -> GuardView:
     """Return a guard as JSON; its settings and rules for operators only."""
-    data: dict[str, Any] = {
+    data: GuardView = {
         "name": guard.name,
         "setting": guard.setting,
         "enabled": guard.enabled,
@@ -175,7 +184,7 @@ def guard_to_json(guard: GuardDescription, *, is_operator: bool) -> dict[str, An
         "does": guard.does,
     }
     if is_operator:
-        data |= {"settings": dict(guard.options), "rules": [each.to_json() for each in guard.tables]}
+        data["settings"], data["rules"] = dict(guard.options), [_table_to_json(each) for each in guard.tables]
     return data
 
 
@@ -212,6 +221,14 @@ def policy_table(policy: Policy) -> RuleTable:
         for each in policy.rules
     ]
     return RuleTable("Policy", ("verdict", "rule", "actions", "paths", "tier"), rows)
+
+
+def _assessment_to_json(assessment: Assessment) -> AssessmentView:
+    return cast(AssessmentView, asdict(assessment))
+
+
+def _table_to_json(table: RuleTable) -> RuleTableView:
+    return cast(RuleTableView, table.to_json())
 
 
 def _list(texts: Sequence[str], otherwise: str) -> str:

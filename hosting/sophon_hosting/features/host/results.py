@@ -1,0 +1,132 @@
+"""Results about the host: the current user, the chain, the processes of the group, channels, log lines."""
+
+import logging
+from datetime import UTC, datetime
+from typing import Any, Literal, NotRequired, cast
+
+from sophon._python.lazy_typed_dict import TypedDict
+from sophon.security.permission_levels import Feature, LevelLabel
+from sophon_channels.contract import Channel, ChannelState
+from sophon_hosting.features.iso_time import to_iso
+from sophon_hosting.leadership.host_registry import HostDescription, ProcessRole
+from sophon_hosting.observability.log_buffer import LogLine
+
+
+class CurrentUser(TypedDict):
+    """The user of the request, what the user may use, and the version of the host; `scopes` of the token, null if the
+    user has logged in without one.
+    """
+
+    user: str
+    operator: bool
+    version: str
+    level: LevelLabel
+    features: list[Feature]
+    scopes: list[str] | None
+
+
+class ChainMiddleware(TypedDict):
+    """A middleware of the chain."""
+
+    name: str
+    zone: Literal["outer", "inner", "any"]
+
+
+class ChainView(TypedDict):
+    """The running chain, as the text of `explain()` and as data."""
+
+    explained: str
+    middlewares: list[ChainMiddleware]
+
+
+class HostView(TypedDict):
+    """A live process of the group; `settings` are digests of its settings, `is_this` marks the one that answers."""
+
+    id: str
+    role: ProcessRole
+    version: str
+    queue: str
+    started_at: str
+    machine: str
+    pid: int
+    address: str
+    turns: int
+    duties: list[str]
+    settings: dict[str, str]
+    is_this: bool
+
+
+class HostList(TypedDict):
+    """The live processes of the group, oldest first."""
+
+    items: list[HostView]
+
+
+class ChannelView(TypedDict):
+    """A configured channel; account, error and counters for operators only."""
+
+    name: str
+    state: ChannelState
+    account: NotRequired[str]
+    detail: NotRequired[str]
+    last_arrival: NotRequired[str | None]
+    counts: NotRequired[dict[str, int]]
+
+
+class ChannelList(TypedDict):
+    """The configured channels."""
+
+    items: list[ChannelView]
+
+
+class AttachedChannel(TypedDict):
+    """A channel, and whether it is started again; false if it does not wait here for that."""
+
+    name: str
+    attached: bool
+
+
+class LogLineView(TypedDict):
+    """A line of the log."""
+
+    number: int
+    at: str
+    level: str
+    logger: str
+    text: str
+
+
+class LogPage(TypedDict):
+    """Lines of the log, the oldest first, and the number after which to ask next."""
+
+    items: list[LogLineView]
+    last: int
+
+
+def host_to_json(host: HostDescription, *, is_this: bool) -> HostView:
+    """Return a live process of the group as JSON."""
+    facts: Any = host.to_json()
+    return cast(HostView, {**facts, "is_this": is_this})
+
+
+def channel_to_json(channel: Channel, *, operator: bool) -> ChannelView:
+    """Return a channel as JSON; account, error and counters for operators only."""
+    health = channel.health
+    found: ChannelView = {"name": channel.name, "state": health.state}
+    if operator:
+        found["account"] = channel.account
+        found["detail"] = health.detail
+        found["last_arrival"] = to_iso(health.last_received_at)
+        found["counts"] = dict(health.counts)
+    return found
+
+
+def log_line_to_json(line: LogLine) -> LogLineView:
+    """Return a line of the log as JSON."""
+    return {
+        "number": line.number,
+        "at": datetime.fromtimestamp(line.created, UTC).isoformat(timespec="milliseconds"),
+        "level": logging.getLevelName(line.level).lower(),
+        "logger": line.logger,
+        "text": line.text,
+    }
