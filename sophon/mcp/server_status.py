@@ -27,15 +27,6 @@ class CallStatistics:
             self.calls + 1, self.failures + bool(error), error or self.last_error, round(seconds * 1000)
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields of the HTTP API."""
-        return {
-            "calls": self.calls,
-            "failures": self.failures,
-            "last_error": self.last_error,
-            "last_duration_ms": self.last_duration_ms,
-        }
-
 
 NO_CALLS: Final = CallStatistics()
 
@@ -57,17 +48,6 @@ class ToolStatus:
     parameters: Mapping[str, Any] | None = None
     calls: CallStatistics = NO_CALLS
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the row of the HTTP API."""
-        row: dict[str, Any] = {
-            "name": self.name,
-            "state": self.state,
-            "risk": self.risk,
-            "description": self.description,
-        }
-        row |= {"digest": self.digest, "reason": self.reason, "parameters": self.parameters}
-        return {**row, **self.calls.to_json()}
-
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
@@ -82,14 +62,3 @@ class ServerStatus:
     tools: tuple[ToolStatus, ...] = ()
     protocol: str = ""
     software: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the row of the HTTP API."""
-        return {
-            "id": self.id,
-            "state": self.state,
-            "error": self.error,
-            "protocol": self.protocol,
-            "software": self.software,
-            "tools": [each.to_json() for each in self.tools],
-        }

@@ -8,6 +8,7 @@ import pytest
 from sophon.events import AgentStatus, McpRequested
 from sophon.mcp.listed_text import contents_to_text, prompts_to_text, resources_to_text
 from sophon.mcp.server_call import format_progress
+from sophon_hosting.features.mcp.results import mcp_server_to_json
 from tests.mcp.sites import bad, call, featured, running
 
 pytestmark = pytest.mark.anyio
@@ -99,7 +100,7 @@ async def test_an_invalid_tool_costs_only_itself(tmp_path: Path) -> None:
 async def test_calls_and_their_last_error_are_counted() -> None:
     async with running(bad()) as site:
         await site.call(call("bad.echo"), call("bad.fail"), call("bad.fail"))
-        row = site.supervisor.list_status()[0].to_json()
+        row = mcp_server_to_json(site.supervisor.list_status()[0])
         traced = [(each.server, each.tool, each.protocol, each.error) for each in site.events.of(McpRequested)]
     assert (row["protocol"], row["software"]) == ("2025-11-25", "misbehaving 1")
     assert traced == [("bad", "echo", "2025-11-25", ""), *[("bad", "fail", "2025-11-25", "fail")] * 2]

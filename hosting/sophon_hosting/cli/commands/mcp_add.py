@@ -20,6 +20,7 @@ from sophon_hosting.cli.console.output import write_lines, write_notice, write_r
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_file import change_settings_file, find_key, find_settings_file
+from sophon_hosting.features.mcp.results import mcp_server_to_json
 
 if TYPE_CHECKING:
     from sophon.mcp.server_trial import ServerTrial
@@ -77,7 +78,7 @@ def add(
     file = find_settings_file(options)
     change_settings_file(file, lambda root: _append(root, entry))
     run_with_store(options, lambda store: _accept(store, server, trial))
-    write_result(trial.status.to_json(), [f"{server} was added to {file}. {RESTART_NOTE}"], as_json=as_json)
+    write_result(mcp_server_to_json(trial.status), [f"{server} was added to {file}. {RESTART_NOTE}"], as_json=as_json)
 
 
 def remove(ctx: typer.Context, server: IdArgument) -> None:

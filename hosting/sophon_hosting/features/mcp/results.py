@@ -1,13 +1,15 @@
 """Results of MCP: the servers with their tools."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sophon._python.lazy_typed_dict import TypedDict
-from sophon.mcp.server_status import ServerState, ToolState
-from sophon.risk import RiskLabel
 
 if TYPE_CHECKING:
-    from sophon.mcp.server_status import ServerStatus
+    from sophon.mcp.server_status import ServerStatus, ToolStatus
+
+# As in `sophon.mcp.server_status`, which a host without MCP servers does not load.
+ServerState: TypeAlias = Literal["starting", "ready", "failed", "disabled"]
+ToolState: TypeAlias = Literal["offered", "changed", "disabled", "unusable"]
 
 
 class McpToolView(TypedDict):
@@ -15,7 +17,7 @@ class McpToolView(TypedDict):
 
     name: str
     state: ToolState
-    risk: RiskLabel
+    risk: str
     description: str
     digest: str
     reason: str
@@ -45,4 +47,27 @@ class McpServerList(TypedDict):
 
 def mcp_server_to_json(status: "ServerStatus") -> McpServerView:
     """Return a server with its tools as JSON."""
-    return cast(McpServerView, status.to_json())
+    return {
+        "id": status.id,
+        "state": status.state,
+        "error": status.error,
+        "protocol": status.protocol,
+        "software": status.software,
+        "tools": [_tool_to_json(each) for each in status.tools],
+    }
+
+
+def _tool_to_json(tool: "ToolStatus") -> McpToolView:
+    return {
+        "name": tool.name,
+        "state": tool.state,
+        "risk": tool.risk,
+        "description": tool.description,
+        "digest": tool.digest,
+        "reason": tool.reason,
+        "parameters": None if tool.parameters is None else dict(tool.parameters),
+        "calls": tool.calls.calls,
+        "failures": tool.calls.failures,
+        "last_error": tool.calls.last_error,
+        "last_duration_ms": tool.calls.last_duration_ms,
+    }

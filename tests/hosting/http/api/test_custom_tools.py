@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from sophon.events import CustomToolChanged
 from sophon.skills.custom_tools import CustomToolDraft
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.hub.connected_clients import OPERATOR_EVENTS
 
 
 async def test_tools_are_listed_switched_shared_and_deleted(serve: Callable[..., Any]) -> None:
@@ -55,4 +55,4 @@ async def test_each_change_is_told_to_operators_with_who_did_it(serve: Callable[
             ("deleted", "ada"),
         )
     ]
-    assert "custom_tool_changed" in OPERATOR_EVENTS
+    assert CustomToolChanged.audience == "operators"

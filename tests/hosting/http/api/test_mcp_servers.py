@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from sophon.events import McpServerChanged
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.hub.connected_clients import OPERATOR_EVENTS
 from sophon_hosting.mcp_servers import create_mcp_supervisor
 from tests.hosting.http.conftest import Api
 
@@ -69,7 +69,8 @@ async def test_operators_see_servers_and_accept_a_changed_tool_as_it_was_shown(
     finally:
         await host.mcp.stop()
 
-    assert {each.name for each in heard} == {"mcp_server_changed"} <= OPERATOR_EVENTS
+    assert {each.name for each in heard} == {McpServerChanged.wire_name}
+    assert McpServerChanged.audience == "operators"
     states = [(each.data["state"], each.data["tools"], each.data["changed"]) for each in heard]
     assert ("ready", 9, 0) in states
     assert ("ready", 0, 9) in states
