@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -147,11 +147,13 @@ class Served:
 
 
 @asynccontextmanager
-async def serve(folder: Path) -> AsyncGenerator[Served]:
-    """Start the host in an empty folder."""
-    write_files(folder)
+async def serve(
+    folder: Path, *, tokens: Mapping[str, str] = TOKENS, more: Mapping[str, Any] | None = None
+) -> AsyncGenerator[Served]:
+    """Start the host in an empty folder, with users by the names of their `tokens`, and `more` sections of settings."""
+    write_files(folder, tokens, more or {})
     gates = Gates()
-    loaded = load_with_layers(folder=folder, environment={**TOKENS, "OLLAMA_HOST": "127.0.0.1:1"})
+    loaded = load_with_layers(folder=folder, environment={**tokens, "OLLAMA_HOST": "127.0.0.1:1"})
     services = Services(
         models=[FunctionModel(build_answer(gates), name="main", prices=(1, 2), context_window=200_000)],
         tools=build_tools(gates),
@@ -161,7 +163,7 @@ async def serve(folder: Path) -> AsyncGenerator[Served]:
         store=SqlStore("memory://", clock=SystemClock()),
     )
     channel = ConfiguredChannel(SyntheticChannel())
-    server = HostServer(services, TOKENS, channels=[channel], loaded=loaded)
+    server = HostServer(services, tokens, channels=[channel], loaded=loaded)
     address = bind_address("127.0.0.1", 0)
     async with AsyncExitStack() as stack:
         await server.start(address)
@@ -172,10 +174,10 @@ async def serve(folder: Path) -> AsyncGenerator[Served]:
         yield Served(server, address.url, gates, stack)
 
 
-def write_files(folder: Path) -> None:
+def write_files(folder: Path, tokens: Mapping[str, str], more: Mapping[str, Any]) -> None:
     """Write the settings, an agent, a broken one and a skill."""
     users: list[dict[str, Any]] = [
-        {"Id": name.lower(), "Token": {"$env": name}, "Operator": name == "OLGA"} for name in TOKENS
+        {"Id": name.lower(), "Token": {"$env": name}, "Operator": name == "OLGA"} for name in tokens
     ]
     sections: dict[str, Any] = {
         "Hub": {"Users": users, "OpenAiApi": True},
@@ -197,7 +199,7 @@ def write_files(folder: Path) -> None:
             "Outgoing": [{"Id": "monitor", "Url": "http://127.0.0.1:1/hook", "Secret": "a secret of some length"}],
         },
     }
-    (folder / "appsettings.json").write_text(json.dumps({"Sophon": sections}))
+    (folder / "appsettings.json").write_text(json.dumps({"Sophon": {**sections, **more}}))
     for name in ("agents", "files", "skills/style", "skills/broken"):
         (folder / name).mkdir(parents=True)
     (folder / "agents" / "helper.md").write_text(

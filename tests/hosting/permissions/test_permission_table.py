@@ -1,0 +1,117 @@
+"""Who may do what: every operation, called as each kind of caller, does what docs/trust-model.md says.
+
+A change that is meant is written by `python -m tests.hosting.permissions`.
+"""
+
+from copy import copy
+from dataclasses import replace
+
+import pytest
+
+from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.operations import operation as operation_module
+from sophon_hosting.operations.request import Request, RequestShape, request_shape
+from tests.hosting.permissions.page import read_table, render_all, render_row
+from tests.hosting.permissions.survey import ALL_BUT_OPERATOR, Survey, list_probes
+
+NO_PERMISSION = {"unauthorized", "forbidden", "level_needed", "scope_needed"}
+
+
+async def test_every_caller_may_do_what_the_page_says(survey: Survey) -> None:
+    found, expected = await render_all(survey, REGISTRY), read_table()
+    changed = sorted(set(found.splitlines()) ^ set(expected.splitlines()))
+    assert found == expected, "\n".join([*changed, "if this is meant, run `python -m tests.hosting.permissions`"])
+
+
+async def test_an_operation_that_lost_its_permission_does_not_match_the_page(survey: Survey) -> None:
+    for operation in (each for each in REGISTRY.operations if each.needs):
+        mutant = copy(operation)
+        mutant.needs = ()
+        assert await render_row(survey, mutant, "") not in read_table(), operation
+
+
+class _Anybody(str):
+    """Owner who is everybody, as if nobody compared owners."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+    __hash__ = None  # type: ignore[assignment]  # nobody keeps it
+
+
+def _own_by_anybody(_: object) -> str:
+    return _Anybody()
+
+
+async def test_an_operation_that_forgot_whose_row_it_is_does_not_match_the_page(survey: Survey) -> None:
+    for operation in REGISTRY.operations:
+        if operation.subject is not None:
+            mutant = copy(operation)
+            mutant.subject = replace(operation.subject, owner=_own_by_anybody)
+            assert await render_row(survey, mutant, "") not in read_table(), operation
+
+
+async def test_a_field_that_lost_its_permission_does_not_match_the_page(
+    survey: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shape_without_needs(request: type[Request]) -> RequestShape:
+        return replace(request_shape(request), needs={})
+
+    monkeypatch.setattr(operation_module, "request_shape", shape_without_needs)
+    for _, operation, field in list_probes(REGISTRY):
+        assert not field or await render_row(survey, operation, field) not in read_table(), (operation, field)
+
+
+async def test_what_belongs_to_another_user_is_refused_like_what_does_not_exist(survey: Survey) -> None:
+    bob = await survey.callers.open("bob")
+    for operation in REGISTRY.operations:
+        if (subject := operation.subject) is None:
+            continue
+        foreign_id = survey.rows[subject.kind, "ada"]
+        foreign = await survey.find_refusal(operation, bob, {subject.field: foreign_id})
+        unknown = await survey.find_refusal(operation, bob, {subject.field: "no-such"})
+        assert foreign is not None, operation
+        assert unknown is not None, operation
+        assert (type(foreign), str(foreign)) == (type(unknown), str(unknown).replace("no-such", foreign_id)), operation
+
+
+async def test_an_operator_whose_token_is_none_of_an_operator_is_a_user(survey: Survey) -> None:
+    user, limited = await survey.callers.open("ada"), await survey.callers.open("olga", ALL_BUT_OPERATOR)
+    for _, operation, field in list_probes(REGISTRY):
+        for own, other in ((True, "ada"), (False, "zoe")):
+            expected = await survey.try_call(operation, user, "ada" if own else other, field)
+            found = await survey.try_call(operation, limited, "olga" if own else other, field)
+            assert found == {"forbidden": "scope_needed"}.get(expected, expected), (operation, field)
+
+
+async def test_who_sends_no_token_is_refused_before_anything_else(survey: Survey) -> None:
+    for operation in (each for each in REGISTRY.operations if each.path):
+        answer = await survey.served.send(f"{operation.method} {operation.path}", user="")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthorized"), operation
+
+
+@pytest.mark.parametrize(
+    ("user", "scopes"), [("ada", None), ("bob", None), ("zoe", None), ("olga", None), ("ada", ["Read"]), ("ada", [])]
+)
+async def test_http_refuses_what_the_operation_refuses(survey: Survey, user: str, scopes: list[str] | None) -> None:
+    """Every refusal over HTTP is that of the operation, and what reads is not refused where the operation runs."""
+    caller = await survey.callers.open(user, scopes)
+    headers = {"Authorization": f"Bearer {await survey.callers.find_token(user, scopes)}"}
+    for operation in (each for each in REGISTRY.operations if each.path):
+        expected = await survey.try_call(operation, caller, "ada")
+        if expected == "yes" and operation.method != "GET":
+            continue
+        ids = dict.fromkeys(operation.path_fields, "no-such")
+        if operation.subject is not None:
+            ids[operation.subject.field] = survey.rows[operation.subject.kind, "ada"]
+        body = dict(operation.options.example) if operation.method in {"POST", "PUT", "PATCH"} else None
+        answer = await survey.served.send(
+            f"{operation.method} {operation.path.format_map(ids)}", body, user="", headers=headers
+        )
+        found = None if answer.is_success else answer.json()["error"]["code"]
+        assert found == expected if expected != "yes" else found not in NO_PERMISSION, (operation, answer.text)
