@@ -10,7 +10,7 @@ PAGE := hosting/sophon_hosting/web/index.html
 # Where this is set, each of the hundred processes of the tests would compile all of Sophon again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run serve chat page test soak chaos properties check fix bench docs clean help
+.PHONY: run serve chat page test soak chaos properties check fix generate bench docs clean help
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -52,6 +52,9 @@ check: $(VENV)/.dev ## what CI checks besides the tests: style, types, imports
 fix: $(VENV)/.dev ## let ruff fix what it can
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
+
+generate: $(VENV)/.dev ## write the generated tables of docs/ anew
+	$(BIN)/python -m sophon_hosting.reference
 
 bench: $(VENV)/.dev $(PAGE) ## measure, each figure beside a baseline of the same run
 	$(BIN)/python -m tests.bench

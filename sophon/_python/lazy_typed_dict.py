@@ -34,3 +34,9 @@ def to_typed_dict(stand_in: type) -> Any:
             setattr(found, name, getattr(stand_in, name))
         _BUILT[stand_in] = found
     return found
+
+
+def is_typed_dict(kind: object) -> bool:
+    """Return whether a type is a class of this module's `TypedDict`."""
+    base: Any = TypedDict
+    return isinstance(kind, type) and base in kind.__mro__

@@ -1,7 +1,8 @@
 """Objects within the payloads of events, as `TypedDict`s: their keys, and who may read each."""
 
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
+from sophon._python.lazy_typed_dict import TypedDict
 from sophon.events.visibility import Plain, Text
 
 

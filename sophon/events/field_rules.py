@@ -15,9 +15,9 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
-    is_typeddict,
 )
 
+from sophon._python.lazy_typed_dict import is_typed_dict
 from sophon.events.visibility import Visibility
 from sophon.messages import Usage
 
@@ -46,12 +46,12 @@ def _rule(hint: Any) -> FieldRule:
     if origin is NotRequired:
         return _rule(inner[0])
     if origin is Annotated:
-        return next((field_rules(each) for each in inner[1:] if is_typeddict(each)), _rule(inner[0]))
-    if is_typeddict(hint):
+        return next((field_rules(each) for each in inner[1:] if is_typed_dict(each)), _rule(inner[0]))
+    if is_typed_dict(hint):
         return field_rules(hint)
     if origin in (Union, UnionType):
         rules = [_rule(each) for each in inner if each is not NoneType]
         return rules[0] if all(each == rules[0] for each in rules) else Visibility.CONTENT
-    if origin is list:
+    if origin in (list, tuple):
         return _rule(inner[0])
     return Visibility.PLAIN if origin is Literal or hint in _PLAIN_TYPES else Visibility.CONTENT

@@ -44,7 +44,7 @@ class ModelFallback(Event):
     is_trace = True
 
     purpose: Plain
-    states: tuple[str, ...]
+    states: tuple[Plain, ...]
     max_transitions: int
 
 
@@ -64,7 +64,7 @@ class BudgetAlert(Event):
     share: float
     refused: bool = False
     principal: str = ""
-    task_type: str = ""
+    task_type: Plain = ""
 
 
 @dataclass(slots=True, kw_only=True)

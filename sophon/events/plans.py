@@ -41,4 +41,4 @@ class GoalChanged(Event):
     title: Text = ""
     progress: int = 0
     step: str = ""
-    step_status: str = ""
+    step_status: Plain = ""

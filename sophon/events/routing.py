@@ -42,10 +42,10 @@ class RouteChosen(Event):
     model: Plain
     strategy: Plain
     reason: str
-    tier: str = ""
-    task_type: str = ""
+    tier: Plain = ""
+    task_type: Plain = ""
     complexity: float = 0.0
-    flags: tuple[str, ...] = ()
+    flags: tuple[Plain, ...] = ()
 
     def __post_init__(self) -> None:
         self.reason = redact(self.reason)
@@ -82,6 +82,6 @@ class DecisionMade(Event):
     wire_name = "decision"
 
     strategy: Plain
-    fast_path: str = ""
+    fast_path: Plain = ""
     low_intent: bool = False
     hits: Mapping[str, int] = field(default_factory=dict[str, int])

@@ -29,7 +29,7 @@ class ScheduleChanged(Event):
     """A schedule of the session was added, changed, paused, resumed, removed or finished (`change`)."""
 
     schedule_id: Plain
-    change: str
+    change: Plain
     title: Text = ""
     reason: str = ""
     next_at: Plain | None = None

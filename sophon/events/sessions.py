@@ -49,7 +49,7 @@ class FeedbackRecorded(Event):
     in_trace = False
 
     value: float
-    source: str
+    source: Plain
 
 
 @dataclass(slots=True, kw_only=True)

@@ -70,7 +70,7 @@ class CustomToolChanged(Event):
     audience = "operators"
 
     tool: Plain
-    change: str
+    change: Plain
     by: str = ""
 
 
@@ -105,9 +105,9 @@ class McpRequested(Event):
 
     is_trace = True
 
-    server: str
+    server: Plain
     tool: Plain
-    protocol: str
+    protocol: Plain
     duration_ms: int
     questions: int = 0
     error: str = ""
@@ -126,7 +126,7 @@ class McpServerChanged(Event):
     audience = "operators"
     is_process_local = True
 
-    server: str
+    server: Plain
     state: Plain
     error: str = ""
     tools: int = 0

@@ -1,4 +1,4 @@
-"""docs/protocol.md and docs/api.md say what the classes and the routes are."""
+"""docs/api.md says what the routes are, and docs/clients.md what the examples are."""
 
 import re
 from pathlib import Path
@@ -9,14 +9,8 @@ from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_middlewares.chains import twelve
-from tests.docs.protocol_tables import render_protocol_tables
 
 DOCS = Path(__file__).parents[2] / "docs"
-REFRESH = "put the output of render_protocol_tables() from tests.docs.protocol_tables at the end of docs/protocol.md"
-
-
-def test_the_page_ends_with_the_tables_of_all_events() -> None:
-    assert (DOCS / "protocol.md").read_text().endswith("\n\n" + render_protocol_tables()), REFRESH
 
 
 async def test_every_route_is_on_the_page_and_every_route_on_the_page_is_there() -> None:

@@ -1,0 +1,1 @@
+"""Reference: what is generated from declarations for people and programs, by `python -m sophon_hosting.reference`."""

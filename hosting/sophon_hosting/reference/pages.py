@@ -1,0 +1,25 @@
+"""Pages of docs/ with generated tables."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from sophon.settings import render_settings_table
+from sophon_hosting.operations.doc_tables import replace_table
+from sophon_hosting.reference import protocol_tables
+
+TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
+    "protocol.md": {
+        "client events": protocol_tables.client_events_table,
+        "events": protocol_tables.host_events_table,
+        "error codes": protocol_tables.error_codes_table,
+    },
+    "settings.md": {"settings": render_settings_table},
+}
+"""What renders each table, by page and by the name in its markers."""
+
+
+def render_page(name: str, page: str) -> str:
+    """Return a page with its tables as they must be."""
+    for table, render in TABLES[name].items():
+        page = replace_table(page, table, render())
+    return page
