@@ -99,6 +99,8 @@ class Host:
     chains by task type. The context manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
     """
 
+    is_off_the_record = False
+    """Whether its conversations are in memory only."""
     off_the_record: "Host | None" = None
     """The `OffTheRecordHost`, started and shut down by who creates it; None: no conversations off the record."""
     mcp: "McpSupervisor | None" = None
@@ -277,6 +279,10 @@ class Host:
     def running_turns(self) -> int:
         """Number of turns that this process runs now."""
         return len(self.active_runs)
+
+    def new_session_id(self) -> str:
+        """Return an id for a new session."""
+        return self.services.clock.new_id()
 
     async def accept(self, message: RunRequest) -> TaskReceipt:
         """Store a message as a run and enqueue it; an accepted message is never lost.

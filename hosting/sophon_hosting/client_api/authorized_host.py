@@ -19,7 +19,6 @@ from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.connection import Connection
 from sophon_hosting.client_api.rights import HUB_CHANNEL
-from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.host import Host, TaskReceipt
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 
@@ -87,15 +86,6 @@ class OffTheRecordSessions(AuthorizedHost):
     ) -> None:
         super().__init__(host, user, knows_all=knows_all, connection=connection)
         self._off_host = host
-
-    @property
-    def event_bus(self) -> EventBus:
-        """The event bus of these conversations."""
-        return self._off_host.event_bus
-
-    def new_session_id(self) -> str:
-        """Return an id for a new session."""
-        return self._off_host.new_session_id()
 
     @property
     def attachments(self) -> UserAttachments:

@@ -1,7 +1,8 @@
 """Caller of an operation: who asks which host, with which rights, and what of histories they see."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -97,6 +98,11 @@ class Caller:
         return self._host
 
     @property
+    def is_off_the_record(self) -> bool:
+        """Whether the host is that of conversations off the record."""
+        return self._host.is_off_the_record
+
+    @property
     def is_signed_in(self) -> bool:
         """Whether the user signed in at a host; who opened its store instead did not."""
         return True
@@ -118,18 +124,29 @@ class Caller:
         """Return the user to whom what is made for a session belongs. Raises InputError."""
         return self.user.id
 
+    def new_session_id(self) -> str:
+        """Return an id for a new session."""
+        return self._host.new_session_id()
+
     async def open_own_session(self, session_id: str, owner: str) -> SessionSummary:
         """Return the stored session for what reports to it later; create it if it does not exist.
 
-        Raises InputError, Forbidden (operators), and OtherMode or OffTheRecordLost for a conversation that is, or was,
-        off the record: a report would be kept.
+        Raises InputError, Forbidden (operators), and what `check_on_the_record` raises: a report would be kept.
         """
+        await self.check_on_the_record(session_id)
+        return await self.sessions.find_or_create_own(session_id)
+
+    async def check_on_the_record(self, session_id: str) -> None:
+        """Raise OtherMode or OffTheRecordLost if a conversation of the id is, or was, off the record."""
         off = self.off_the_record
         if off is not None and await off.has_own_session(session_id):
             raise OtherMode(session_id, is_off_the_record=True, remedy="this would be kept; name another session")
+        await self.check_not_lost(session_id)
+
+    async def check_not_lost(self, session_id: str) -> None:
+        """Raise OffTheRecordLost for the id of a conversation off the record that has ended."""
         if is_generated_id(session_id) and not await self.may_read_session(session_id):
             raise OffTheRecordLost(session_id)
-        return await self.sessions.find_or_create_own(session_id)
 
     async def has_own_session(self, session_id: str) -> bool:
         """Return whether this host has a session of the user by that name."""
@@ -147,6 +164,13 @@ class Caller:
     async def delete_goal(self, goal: "Goal") -> None:
         """Cancel a goal, and delete it with the sessions that it works in. Raises Busy."""
         await self.host.delete_goal(goal)
+
+    def subscribing(self) -> AbstractAsyncContextManager[Callable[[str], Awaitable[None]]]:
+        """Return what `Subscriptions.during` returns; without events, it subscribes to nothing."""
+        subscriptions = self.connection.subscriptions
+        if subscriptions is None:
+            return nullcontext(_subscribe_to_nothing)
+        return subscriptions.during(is_off_the_record=self.is_off_the_record)
 
     async def wait_for_change(self, changed: asyncio.Event, deadline: float) -> bool:
         """Return True once `changed` is set; False at the deadline, in monotonic time, or if client or host go."""
@@ -172,3 +196,7 @@ class Caller:
             self.require_operator()
             return None
         return self.user.id
+
+
+async def _subscribe_to_nothing(session_id: str) -> None:
+    """Nobody gets the events."""

@@ -1,13 +1,16 @@
 """What an operation knows of the way by which it is asked: trace, end of the client, parts of the serving process."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from sophon.clock import Clock
+from sophon.errors import InputError
 
 if TYPE_CHECKING:
     from sophon_channels.contract import Channel
+    from sophon_hosting.events.replay import SessionReplay
 
 T = TypeVar("T")
 
@@ -29,8 +32,34 @@ class ServedProcess:
         return cast(T, self._parts[kind])
 
 
+class Subscriptions(Protocol):
+    """Sessions whose events a connection gets, of the host that stores and of that of conversations off the record."""
+
+    async def join(self, session_id: str, last_seq: int, *, is_off_the_record: bool) -> "SessionReplay":
+        """Subscribe to a session, which is created if it does not exist; return the events after `last_seq`.
+
+        Raises what `UserSessions.find_or_create` raises; there is no subscription then, even if there was one.
+        """
+        ...
+
+    def leave(self, session_id: str) -> None:
+        """Unsubscribe from a session, on either host."""
+        ...
+
+    def during(self, *, is_off_the_record: bool) -> AbstractAsyncContextManager[Callable[[str], Awaitable[None]]]:
+        """Give a function that subscribes to a session by its stored id, instead of the one that it was called with
+        before. If the block raises, the subscriptions are as they were.
+        """
+        ...
+
+
 class Connection(Protocol):
     """How a client is connected, for one request or for many."""
+
+    @property
+    def subscriptions(self) -> Subscriptions | None:
+        """Sessions whose events the client gets; None for a client that gets none, as over HTTP."""
+        ...
 
     @property
     def process(self) -> ServedProcess:
@@ -55,12 +84,20 @@ class Connection(Protocol):
         ...
 
 
+def get_subscriptions(connection: Connection) -> Subscriptions:
+    """Return the subscriptions of a connection. Raises InputError for one that gets no events."""
+    if connection.subscriptions is None:
+        raise InputError("only a connection over Socket.IO gets the events of sessions")
+    return connection.subscriptions
+
+
 class DirectConnection:
     """Connection of a caller in this process, which never goes away."""
 
     def __init__(self, clock: Clock, process: ServedProcess | None = None) -> None:
         self.process, self._clock = process or ServedProcess(), clock
         self.trace, self.traceparent = "", None
+        self.subscriptions: Subscriptions | None = None
 
     async def wait_for_change(self, changed: asyncio.Event, deadline: float) -> bool:
         """See `Connection.wait_for_change`."""

@@ -14,6 +14,8 @@ from sophon_hosting.client_api.caller import Caller, CallerEvents
 from sophon_hosting.client_api.connection import DirectConnection
 from sophon_hosting.events.stored_events import StoredEvents
 
+SHORT_ID_CHARACTERS = 12
+
 
 class RunningHostRequired(SophonError):
     """The operation needs a running host."""
@@ -41,6 +43,11 @@ class StoredCaller(Caller):
         raise RunningHostRequired("this")
 
     @property
+    def is_off_the_record(self) -> bool:
+        """See `Caller.is_off_the_record`."""
+        return False
+
+    @property
     def is_signed_in(self) -> bool:
         """See `Caller.is_signed_in`."""
         return False
@@ -63,6 +70,10 @@ class StoredCaller(Caller):
         if not newest:
             raise InputError(f"nobody has written in session {session_id!r}, so nobody owns what is made there")
         return newest[0].owner
+
+    def new_session_id(self) -> str:
+        """Return an id for a new session that a person can type."""
+        return self.clock.new_id()[:SHORT_ID_CHARACTERS]
 
     async def open_own_session(self, session_id: str, owner: str) -> SessionSummary:
         """Return the stored session of that id; create it for its owner if it does not exist."""

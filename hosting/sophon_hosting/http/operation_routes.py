@@ -160,6 +160,7 @@ class RequestConnection:
         self.process: ServedProcess = request.app[PROCESS]
         self.trace: str = request[TRACE]
         self.traceparent: str | None = request.headers.get(HEADER)
+        self.subscriptions = None
 
     async def wait_for_change(self, changed: asyncio.Event, deadline: float) -> bool:
         """See `Connection.wait_for_change`. Raises StoreUnavailable, too, if nobody can say if the log-in holds."""

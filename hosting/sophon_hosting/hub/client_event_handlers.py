@@ -45,6 +45,7 @@ from sophon_hosting.hub.client_event_payloads import (
     parse_payload,
 )
 from sophon_hosting.hub.connected_clients import HubClient
+from sophon_hosting.operations.subjects import SESSION
 
 AckPayload: TypeAlias = Mapping[str, Any]
 """Payload of a successful acknowledgement, without `ok`."""
@@ -107,14 +108,16 @@ async def _regenerate(client: HubClient, request: RegeneratePayload) -> TaskRece
 
 
 async def _join_session(client: HubClient, request: JoinSessionPayload) -> JoinedSession:
-    joined = await client.join_session(request.session_id, request.last_seq or 0)
+    caller = await SESSION.on_its_host(client.authorized_host, request.session_id)
+    await caller.check_not_lost(request.session_id)
+    joined = await client.join(request.session_id, request.last_seq or 0, is_off_the_record=caller.is_off_the_record)
     events = [event_to_json(event) for event in joined.events]
     found: JoinedSession = {"session_id": request.session_id, "seq": joined.seq, "events": events}
     return {**found, "partial": True} if joined.is_partial else found
 
 
 async def _leave_session(client: HubClient, request: LeaveSessionPayload) -> LeftSession:
-    client.leave_session(request.session_id)
+    client.leave(request.session_id)
     return {"session_id": request.session_id}
 
 

@@ -1,7 +1,8 @@
 """Connections and clients of the hub: a connection has one client per namespace, which subscribes to sessions."""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 from sophon.errors import SessionTaken
@@ -11,7 +12,6 @@ from sophon_hosting.client_api.areas.messages import SESSION_TRIES
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.session_scope import to_client_replay
-from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.replay import SessionReplay
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import TaskReceipt
@@ -40,23 +40,21 @@ class HubConnection:
 
 
 class HubClient:
-    """An authenticated client in one namespace; `sessions` has the stored ids of the sessions it is subscribed to."""
+    """An authenticated client in one namespace; `sessions` has the stored ids of the sessions it is subscribed to.
+
+    These are the `Subscriptions` of its callers.
+    """
 
     def __init__(
-        self,
-        connection: HubConnection,
-        namespace: str,
-        authorized_host: AuthorizedHost,
-        event_bus: EventBus,
-        encoder: EventEncoder,
+        self, connection: HubConnection, namespace: str, authorized_host: AuthorizedHost, encoder: EventEncoder
     ) -> None:
         self.connection, self.namespace, self.authorized_host = connection, namespace, authorized_host
-        self._event_bus, self._encoder = event_bus, encoder
+        self._event_bus, self._encoder = authorized_host.host.event_bus, encoder
         self.sessions: set[str] = set()
         self._own_sessions: set[str] = set()
         """Stored ids of the sessions among them that belong to the user."""
         off = authorized_host.off_the_record
-        self._off_the_record = None if off is None else HubClient(connection, namespace, off, off.event_bus, encoder)
+        self._off_the_record = None if off is None else HubClient(connection, namespace, off, encoder)
         """The same client on the host of conversations off the record, which has subscriptions of its own."""
         self._joining: tuple[str, ...] = ()
         self.is_disconnected = False
@@ -97,15 +95,12 @@ class HubClient:
         encoded = self._encoder.encode(event, self.authorized_host.user.id, self.authorized_host.view, is_own=is_own)
         self.connection.send_buffer.send_event(encoded, self.namespace)
 
-    async def join_session(self, session_id: str, last_seq: int) -> SessionReplay:
-        """Subscribe to a session and return the events missed since `last_seq`. Raises what
-        `UserSessions.find_or_create` raises; the client is then not subscribed, even if it was before.
-        """
-        if self._off_the_record is not None:
-            if await self._off_the_record.has_session(session_id):
-                return await self._off_the_record.join_session(session_id, last_seq)
-            await self.authorized_host.check_not_lost(session_id)
-        self.leave_session(session_id)  # the replay contains the events that occur in the meantime
+    async def join(self, session_id: str, last_seq: int, *, is_off_the_record: bool) -> SessionReplay:
+        """See `Subscriptions.join`."""
+        return await self._on_host(is_off_the_record)._join_session(session_id, last_seq)
+
+    async def _join_session(self, session_id: str, last_seq: int) -> SessionReplay:
+        self.leave(session_id)  # the replay contains the events that occur in the meantime
         self._joining = self.authorized_host.sessions.possible_stored_ids(session_id)
         try:
             session, joined = await self._find_and_join(session_id, max(last_seq, 0))
@@ -117,9 +112,8 @@ class HubClient:
             joined = replace(joined, events=[view.wire_event(event, is_own=is_own) for event in joined.events])
         return to_client_replay(joined, self.authorized_host.user.id)
 
-    async def has_session(self, session_id: str) -> bool:
-        """Return whether the user has a session of that name on this host."""
-        return await self.authorized_host.has_session(session_id)
+    def _on_host(self, is_off_the_record: bool) -> "HubClient":
+        return self._off_the_record or self if is_off_the_record else self
 
     async def _find_and_join(self, session_id: str, last_seq: int) -> tuple[SessionSummary, SessionReplay]:
         for _ in range(SESSION_TRIES):
@@ -148,31 +142,35 @@ class HubClient:
 
         Raises what `AuthorizedHost.send_message` raises; the subscriptions are then unchanged.
         """
-        if self._off_the_record is not None and await self.authorized_host.is_off_the_record(message):
+        if self._off_the_record is not None and await self.authorized_host.is_for_off_the_record(message):
             return await self._off_the_record.send_message(replace(message, mode="normal"))
-        new_session = ""
+        async with self.during(is_off_the_record=False) as subscribe:
+            receipt = await self.authorized_host.accept_message(message, before_accept=subscribe)
+            await subscribe(receipt.session_id)  # of a duplicate message, which was first sent to another session
+        return replace(receipt, session_id=self.authorized_host.sessions.to_client_id(receipt.session_id))
+
+    @asynccontextmanager
+    async def during(self, *, is_off_the_record: bool) -> AsyncGenerator[Callable[[str], Awaitable[None]]]:
+        """See `Subscriptions.during`."""
+        client, new_session = self._on_host(is_off_the_record), ""
 
         async def subscribe(session_id: str) -> None:
             nonlocal new_session
-            if session_id not in self.sessions:
-                self._unsubscribe(new_session)  # the first one was deleted, and its id is somebody else's by now
+            if session_id not in client.sessions:
+                client._unsubscribe(new_session)  # the first one was deleted, and its id is somebody else's by now
                 new_session = session_id
-                await self._subscribe(session_id)
+                await client._subscribe(session_id)
 
         try:
-            receipt = await self.authorized_host.accept_message(message, before_accept=subscribe)
+            yield subscribe
         except BaseException:
-            self._unsubscribe(new_session)
+            client._unsubscribe(new_session)
             raise
-        if receipt.session_id not in self.sessions:  # a duplicate message that was first sent to another session
-            self._unsubscribe(new_session)
-            await self._subscribe(receipt.session_id)
-        return replace(receipt, session_id=self.authorized_host.sessions.to_client_id(receipt.session_id))
 
-    def leave_session(self, session_id: str) -> None:
-        """Unsubscribe from a session, given by the id that the user knows."""
+    def leave(self, session_id: str) -> None:
+        """See `Subscriptions.leave`."""
         if self._off_the_record is not None:
-            self._off_the_record.leave_session(session_id)
+            self._off_the_record.leave(session_id)
         for stored_id in self.authorized_host.sessions.possible_stored_ids(session_id):
             self._unsubscribe(stored_id)
 

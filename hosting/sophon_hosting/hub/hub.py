@@ -20,6 +20,7 @@ from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.client_errors import ErrorPayload, Forbidden, Unauthorized, Unavailable, to_error_payload
+from sophon_hosting.client_api.connection import Connection, DirectConnection
 from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.client_api.rights import OPERATOR_SCOPE, ScopeNeeded
 from sophon_hosting.events.wire_event import to_wire_event
@@ -195,9 +196,9 @@ class Hub:
 
         Raises HubConnectionRefused on any error, because the client would receive no answer otherwise.
         """
-        connection = self._connections[connection_id]
+        connection, way = self._connections[connection_id], DirectConnection(self._clock)
         try:
-            authorized_host = await self._authenticate(namespace, auth)
+            authorized_host = await self._authenticate(namespace, auth, way)
         except Exception as error:
             if isinstance(error, Unauthorized) and error.token_given:
                 await self._throttle.delay_failure(connection.address, str(_token_of(auth)))
@@ -209,12 +210,12 @@ class Hub:
             message = f"user {user_id!r} has {self._clients_per_user[user_id]} connections; close some of them"
             raise HubConnectionRefused(ErrorPayload("too_many_connections", message, 429))
         self._clients_per_user[user_id] += 1
-        client = HubClient(connection, namespace, authorized_host, self._host.event_bus, self._encoder)
-        self._clients[client_id] = connection.clients[namespace] = client
+        client = HubClient(connection, namespace, authorized_host, self._encoder)
+        self._clients[client_id] = connection.clients[namespace] = way.subscriptions = client
         self._handshakes.cancel(connection)
         self._credentials.add(client)
         if client.is_operator:
-            client.authorized_host.subscribe_all(client.send_operator_event)
+            self._host.event_bus.subscribe_all(client.send_operator_event, elsewhere=True)
 
     def _send_change(self, event: SessionChanged, owner: str) -> None:
         """Send what is shown of a session to all clients who may see it and have not joined it."""
@@ -234,7 +235,7 @@ class Hub:
             del self._clients_per_user[user_id]
         client.leave_all_sessions()
         if client.is_operator:
-            client.authorized_host.unsubscribe_all(client.send_operator_event)
+            self._host.event_bus.unsubscribe_all(client.send_operator_event)
         del client.connection.clients[client.namespace]
         if not client.connection.clients and not client.connection.send_buffer.is_closed:
             self._handshakes.start(client.connection)
@@ -267,8 +268,8 @@ class Hub:
         if connection is not None:
             connection.send_buffer.send_packet(TextPacket(text))
 
-    async def _authenticate(self, namespace: str, auth: object) -> AuthorizedHost:
-        """Return the operations of the user of a handshake's token. Raises Unauthorized, Forbidden, Unavailable.
+    async def _authenticate(self, namespace: str, auth: object, way: Connection) -> AuthorizedHost:
+        """Return the caller of a handshake's token. Raises Unauthorized, Forbidden, Unavailable.
 
         A token in the URL is ignored, because URLs end up in logs.
         """
@@ -281,9 +282,10 @@ class Hub:
                 raise ScopeNeeded(OPERATOR_SCOPE)
             if not user.operator:
                 raise Forbidden("only operators may connect to this namespace")
-            return AuthorizedHost(self._host, user)
+            return AuthorizedHost(self._host, user, connection=way)
         # In the chat namespace an operator has no operator rights: every user sees their own sessions only.
-        return AuthorizedHost(self._host, replace(user, operator=False), knows_all=user.operator)
+        user, is_operator = replace(user, operator=False), user.operator
+        return AuthorizedHost(self._host, user, knows_all=is_operator, connection=way)
 
     async def _close_connection(self, connection: HubConnection) -> None:
         engine_connection = self._engine_connections.get(connection.id)

@@ -58,6 +58,8 @@ class OffTheRecordHost(Host):
     the host's queue: a full one does not stop it, and it runs `MaxConcurrentTasks` turns of its own.
     """
 
+    is_off_the_record = True
+
     def __init__(
         self,
         services: Services,

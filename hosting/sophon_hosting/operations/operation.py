@@ -36,15 +36,20 @@ class Subject(Generic[T]):
 
     async def locate(self, caller: Caller, row_id: str) -> tuple[Caller, T]:
         """Return the row, and the caller on the host that has it. Raises NotFound."""
-        off = caller.off_the_record
-        if off is not None and self.is_off_the_record is not None and await self.is_off_the_record(off, row_id):
-            caller = off
+        caller = await self.on_its_host(caller, row_id)
         row = await self.find(caller, row_id)
         if row is None:
             raise NotFound(self.kind, row_id)
         if not caller.user.operator and self.owner(row) != caller.user.id:
             caller.sessions.refuse(self.kind, row_id)
         return caller, row
+
+    async def on_its_host(self, caller: Caller, row_id: str) -> Caller:
+        """Return the caller on the host that has the row: that of conversations off the record, or their own."""
+        off = caller.off_the_record
+        if off is not None and self.is_off_the_record is not None and await self.is_off_the_record(off, row_id):
+            return off
+        return caller
 
 
 @dataclass(frozen=True, slots=True)

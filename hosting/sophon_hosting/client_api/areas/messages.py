@@ -70,7 +70,7 @@ class MessageOperations(BranchOperations):
         if message.model is not None:
             self.rights.require("ChooseModel")
         validate_id("client_message_id", message.client_message_id)
-        if await self.is_off_the_record(message):
+        if await self.is_for_off_the_record(message):
             return await self._sessions_off_the_record().accept_message(message, before_accept=before_accept)
         if message.client_message_id is not None:
             key = InboundKey(HUB_CHANNEL, self.user.id, message.client_message_id)
@@ -103,7 +103,7 @@ class MessageOperations(BranchOperations):
         except CompositionError as error:
             raise InputError(f"this host runs no tools outside of a turn: {error}") from error
 
-    async def is_off_the_record(self, message: ClientMessage) -> bool:
+    async def is_for_off_the_record(self, message: ClientMessage) -> bool:
         """Return whether a message is for the host off the record. Raises OtherMode, OffTheRecordLost."""
         off, named = self.operations_off_the_record, message.session_id
         if message.replaces is not None and named is None:

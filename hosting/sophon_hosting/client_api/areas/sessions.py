@@ -7,17 +7,12 @@ from sophon.security.permission_levels import FULL_HISTORY
 from sophon.stores.sessions.contract import SessionKind, SessionPage, SessionSummary
 from sophon.turn_options import parse_planning_mode
 from sophon_hosting.client_api.client_errors import Forbidden
-from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode, by_session
+from sophon_hosting.client_api.conversation_mode import by_session
 from sophon_hosting.client_api.user_access import OffTheRecordOperations, UserAccess
-from sophon_hosting.off_the_record.session_ids import is_generated_id
 
 
 class SessionOperations(UserAccess):
     """The operations on sessions, each with its permission check."""
-
-    def new_session_id(self) -> str:
-        """Return an id for a new session."""
-        return self.host.services.clock.new_id()
 
     async def has_session(self, session_id: str) -> bool:
         """Return whether the user may read a stored session of that name."""
@@ -26,25 +21,6 @@ class SessionOperations(UserAccess):
         except (NotFound, Forbidden):
             return False
         return True
-
-    async def check_not_lost(self, session_id: str) -> None:
-        """Raise OffTheRecordLost for the id of a conversation off the record that has ended."""
-        if is_generated_id(session_id) and not await self.has_session(session_id):
-            raise OffTheRecordLost(session_id)
-
-    async def check_on_the_record(self, session_id: str) -> None:
-        """Raise OtherMode or OffTheRecordLost if a conversation of the id is, or was, off the record."""
-        if self.operations_off_the_record is not None and await self.operations_off_the_record.has_session(session_id):
-            raise OtherMode(session_id, is_off_the_record=True, remedy="this would be kept; name another session")
-        await self.check_not_lost(session_id)
-
-    async def find_or_create_stored(self, session_id: str) -> SessionSummary:
-        """Return the stored session of the user for what reports to it later; create it if it does not exist.
-
-        Raises InputError, Forbidden (operators), OtherMode, OffTheRecordLost.
-        """
-        await self.check_on_the_record(session_id)
-        return await self.sessions.find_or_create_own(session_id)
 
     async def open_off_the_record(self) -> SessionSummary:
         """Begin a conversation off the record, without a message. Raises InputError, OffTheRecordFull."""

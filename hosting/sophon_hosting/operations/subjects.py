@@ -1,0 +1,17 @@
+"""Rows that operations of several features are about."""
+
+from sophon.stores.sessions.contract import SessionSummary
+from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.operations.operation import Subject
+
+
+async def _find_session(caller: Caller, session_id: str) -> SessionSummary:
+    return await caller.sessions.find(session_id)
+
+
+async def _has_session(caller: Caller, session_id: str) -> bool:
+    return await caller.has_own_session(session_id)
+
+
+SESSION = Subject("session", "session_id", _find_session, lambda session: session.owner, _has_session)
+"""Session by the id that the client knows. The row has the id under which it is stored."""
