@@ -9,10 +9,11 @@ value of a field that is no text. What was rejected: docs/decisions/0018-large-t
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from itertools import islice
-from typing import Any, cast
+from typing import Any, NotRequired, cast
 from urllib.parse import quote
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_typed_dict import TypedDict
 from sophon.stores.texts.contract import text_id
 from sophon_hosting.events.json_encoding import encode_json, json_bytes
 
@@ -35,6 +36,15 @@ HEAD_BYTES = 24 * 1024
 """Limits of the excerpt of a list or object: elements per level, levels, characters per text, bytes in total."""
 
 LARGE_FIELD = "large"
+
+
+class LargeFieldReference(TypedDict):
+    """Where the whole of a cut field is, and how long it is; `json`: that text is the JSON of the field's value."""
+
+    url: str
+    characters: int
+    bytes: int
+    json: NotRequired[bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +74,7 @@ def text_url(session_id: str, text: str) -> str:
     return f"/api/sessions/{quote(session_id, safe='')}/texts/{text}"
 
 
-def text_reference(url: str, text: str) -> dict[str, Any]:
+def text_reference(url: str, text: str) -> LargeFieldReference:
     """Return the entry of a cut text in the field `large`."""
     return {"url": url, "characters": len(text), "bytes": len(text.encode("utf-8", "surrogatepass"))}
 
