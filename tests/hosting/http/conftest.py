@@ -24,6 +24,7 @@ from sophon_hosting.http.connections.limiter import ConnectionLimiter
 from sophon_hosting.http.connections.limits import ConnectionLimits
 from sophon_hosting.http.connections.listener import Listener
 from sophon_middlewares.chains import twelve
+from tests.hosting.features.declared_results import ResultCheck
 
 USERS = {
     "token-of-ada": User("ada"),
@@ -88,7 +89,7 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
     """Starts a host with an API, served as `HostServer` does; `users=False` is one that everybody on this machine may
     use.
     """
-    stack = AsyncExitStack()
+    stack, results = AsyncExitStack(), ResultCheck()
 
     async def start(
         *,
@@ -136,6 +137,7 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
 
         app = make_app(host, access, HttpOptions(render_metrics=metrics, web_folder=web_folder or Path("no page")))
         app.add_routes(more)
+        app.middlewares.append(results.middleware)
         prepare_app(host, app)
         refused: list[str] = []
         limiter = ConnectionLimiter(limits or ConnectionLimits(), refused.append)
@@ -152,6 +154,7 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
 
     yield start
     await stack.aclose()
+    assert not results.problems, "\n".join(results.problems)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from sophon_hosting.host import Host
 from sophon_hosting.hub.hub import Hub
 from sophon_hosting.hub.limits import HubLimits
 from sophon_middlewares.chains import twelve
+from tests.hosting.features.declared_results import find_problems, find_result
 
 PATIENCE_SECONDS = 60
 """A test that would hang fails instead; one that passes never waits for this."""
@@ -46,7 +47,12 @@ class Peer:
 
     async def ask(self, event: str, payload: Any = None) -> dict[str, Any]:
         """The acknowledgement of an event."""
-        return await self.client.call(event, payload, namespace=self.namespace, timeout=PATIENCE_SECONDS)
+        answer: dict[str, Any] = await self.client.call(
+            event, payload, namespace=self.namespace, timeout=PATIENCE_SECONDS
+        )
+        if answer["ok"]:
+            assert not find_problems(find_result(f"event {event}"), answer)
+        return answer
 
     async def done(self, event: str, payload: Any = None) -> dict[str, Any]:
         """The acknowledgement of an event that succeeds."""

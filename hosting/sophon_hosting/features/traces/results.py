@@ -190,6 +190,12 @@ class TraceDetails(TraceFacts):
     notes: list[TraceNote]
 
 
+class OtlpTrace(TypedDict):
+    """A trace for other trace viewers: the JSON body of an `ExportTraceServiceRequest` of OTLP."""
+
+    resourceSpans: list[dict[str, Any]]  # noqa: N815 - as OTLP names it
+
+
 class ReplayChoices(TypedDict):
     """The models and chains that a replay of the user may ask."""
 

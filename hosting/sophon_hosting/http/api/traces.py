@@ -8,6 +8,7 @@ from sophon._python.value_rules import ValueRules
 from sophon.errors import NotFound
 from sophon_hosting.features.sessions.history_results import RecordView, TurnRecords, record_to_json
 from sophon_hosting.features.traces.results import (
+    OtlpTrace,
     ReplayChoices,
     ReplayComparison,
     TraceList,
@@ -97,7 +98,8 @@ async def get_trace(request: web.Request) -> web.Response:
         return json_response(trace_to_json(shown))
     settings = host.services.settings
     providers = {each.id: each.type.lower() for each in settings.providers}
-    document = trace_to_otlp_json(shown, service_name=settings.telemetry.service_name, providers=providers)
+    exported = trace_to_otlp_json(shown, service_name=settings.telemetry.service_name, providers=providers)
+    document = cast(OtlpTrace, exported)
     # The id of a task has no character that needs quotes.
     return json_response(document, headers={"Content-Disposition": 'attachment; filename="trace.otlp.json"'})
 

@@ -24,6 +24,8 @@ class Recorder:
     def __init__(self, routes: web.UrlDispatcher) -> None:
         self._routes = routes
         self.rows: dict[str, Any] = {}
+        self.answers: list[tuple[str, str, Any]] = []
+        """What succeeded with a JSON object: name of the call, route or event, and the object."""
 
     def add_response(self, response: httpx.Response, note: str = "") -> None:
         """Record a response under its route."""
@@ -35,12 +37,20 @@ class Recorder:
             "body": _body_shape(response),
         }
         self._add(route, note, row)
+        if (
+            response.is_success
+            and row["type"].startswith("application/json")
+            and route.partition(" ")[2][:5] == "/api/"
+        ):
+            self.answers.append((f"{route} ({note})", route, response.json()))
 
     def add_acknowledgement(self, event: str, answer: Mapping[str, Any], note: str = "") -> None:
         """Record what a client event was acknowledged with."""
         self._add(
             f"event {event}", note, {"status": "ok" if answer["ok"] else "refused", "body": shape_of(dict(answer))}
         )
+        if answer["ok"]:
+            self.answers.append((f"event {event} ({note})", f"event {event}", answer))
 
     def add_pushed_events(self, heard: Mapping[str, list[object]]) -> None:
         """Record the events that a client was sent, by name."""

@@ -1,0 +1,220 @@
+"""The declared result of each route and client event, and the check that an answer is exactly of it."""
+
+from collections.abc import Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any, get_type_hints
+
+import orjson
+from aiohttp import web
+from jsonschema import Draft202012Validator
+from pydantic import TypeAdapter
+
+from sophon_hosting.features.agents import results as agents
+from sophon_hosting.features.approvals import results as approvals
+from sophon_hosting.features.attachments import results as attachments
+from sophon_hosting.features.guards import results as guards
+from sophon_hosting.features.host import results as host
+from sophon_hosting.features.imports import results as imports
+from sophon_hosting.features.learning import results as learning
+from sophon_hosting.features.mcp import results as mcp
+from sophon_hosting.features.memory import results as memory
+from sophon_hosting.features.persons import results as persons
+from sophon_hosting.features.preferences import results as preferences
+from sophon_hosting.features.providers import results as providers
+from sophon_hosting.features.queue import results as queue
+from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.sessions import history_results as history
+from sophon_hosting.features.sessions import results as sessions
+from sophon_hosting.features.settings import results as settings
+from sophon_hosting.features.tasks import results as tasks
+from sophon_hosting.features.tokens import results as tokens
+from sophon_hosting.features.tools import results as tools
+from sophon_hosting.features.traces import results as traces
+from sophon_hosting.features.usage import results as usage
+from sophon_hosting.features.webhooks import results as webhooks
+from sophon_hosting.hub import client_event_handlers
+from sophon_hosting.operations.results import Done
+
+ROUTES: Mapping[str, Any] = {
+    "GET /api/agents": agents.AgentList,
+    "GET /api/agents/{name}": agents.AgentDetails,
+    "POST /api/agents/cancel": agents.CancelledSubAgent,
+    "GET /api/approvals": approvals.ApprovalList,
+    "GET /api/approvals/{approval_id}": approvals.ApprovalView,
+    "POST /api/approvals/{approval_id}": approvals.ApprovalView,
+    "GET /api/grants": approvals.GrantList,
+    "DELETE /api/grants/{grant_id}": approvals.GrantView,
+    "POST /api/attachments": attachments.UploadedAttachment,
+    "GET /api/attachments": attachments.AttachmentList,
+    "DELETE /api/attachments/{attachment_id}": Done,
+    "GET /api/audit": guards.AuditPage,
+    "GET /api/audit/verify": guards.AuditVerificationView,
+    "GET /api/policy": guards.PolicyOverview,
+    "POST /api/policy/test": guards.CallTrialView,
+    "GET /api/me": host.CurrentUser,
+    "GET /api/chain": host.ChainView,
+    "GET /api/hosts": host.HostList,
+    "GET /api/channels": host.ChannelList,
+    "POST /api/channels/{name}/attach": host.AttachedChannel,
+    "POST /api/outbox/wake": Done,
+    "GET /api/logs": host.LogPage,
+    "POST /api/sessions/import": imports.ImportReportView,
+    "GET /api/routing": learning.RoutingOverview,
+    "GET /api/routing/explain": learning.RouteExplanation,
+    "POST /api/routing/reset": learning.ResetAverages,
+    "GET /api/trajectories": learning.TrajectoryList,
+    "GET /api/trajectories/{task_id}": learning.TrajectoryView,
+    "GET /api/mcp": mcp.McpServerList,
+    "POST /api/mcp/{server_id}/accept": mcp.McpServerView,
+    "POST /api/mcp/{server_id}/restart": mcp.McpServerView,
+    "GET /api/memory": memory.MemorySearch,
+    "GET /api/memory/{entry_id}": memory.MemoryView,
+    "PATCH /api/memory/{entry_id}": memory.MemoryView,
+    "DELETE /api/memory/{entry_id}": Done,
+    "DELETE /api/memory": memory.DeletedMemories,
+    "GET /api/memory/export": memory.MemoryExport,
+    "POST /api/memory/import": memory.ImportedMemories,
+    "GET /api/workspace": memory.WorkspaceFileList,
+    "GET /api/workspace/{name}": memory.WorkspaceFile,
+    "PUT /api/workspace/{name}": memory.WorkspaceFile,
+    "DELETE /api/persons/{person}": persons.ForgottenPerson,
+    "GET /api/preferences": preferences.UserPreferences,
+    "PUT /api/preferences": preferences.UserPreferences,
+    "GET /api/models": providers.ProviderModelsList,
+    "GET /api/providers": providers.ProviderList,
+    "POST /api/providers/{provider_id}/reset": providers.ProviderView,
+    "GET /api/queue": queue.QueueOverview,
+    "GET /api/queue/dead": queue.DeadLetterList,
+    "POST /api/queue/dead/{task_id}/retry": queue.RetriedLetter,
+    "POST /api/queue/pause": queue.QueueState,
+    "POST /api/queue/resume": queue.QueueState,
+    "POST /api/queue/drain": queue.DrainedQueue,
+    "POST /api/sessions": sessions.NewSession,
+    "GET /api/sessions": sessions.SessionPage,
+    "GET /api/sessions/{session_id}": sessions.SessionView,
+    "PATCH /api/sessions/{session_id}": sessions.SessionView,
+    "DELETE /api/sessions/{session_id}": Done,
+    "GET /api/sessions/{session_id}/messages": history.RecordPage,
+    "GET /api/sessions/{session_id}/messages/{message_id}": history.RecordView,
+    "GET /api/sessions/{session_id}/texts/{text_id}": history.TextView,
+    "GET /api/sessions/{session_id}/events": history.EventPage,
+    "GET /api/sessions/{session_id}/export": sessions.SessionExport,
+    "POST /api/sessions/{session_id}/fork": sessions.SessionView,
+    "GET /api/sessions/{session_id}/branches": sessions.BranchList,
+    "GET /api/search": sessions.MessageHitPage,
+    "GET /api/settings": settings.SettingList,
+    "PATCH /api/settings": settings.SettingView,
+    "DELETE /api/settings/{path}": settings.SettingView,
+    "GET /api/setup": settings.SetupView,
+    "POST /api/setup/models": settings.OfferedModels,
+    "POST /api/setup/provider": settings.SavedModel,
+    "DELETE /api/setup/provider": Done,
+    "POST /api/tasks": tasks.TaskReceiptView,
+    "POST /api/sessions/{session_id}/messages": tasks.TaskReceiptView,
+    "POST /api/sessions/{session_id}/tasks/{task_id}/regenerate": tasks.TaskReceiptView,
+    "POST /api/tools/{name}/call": tasks.TaskReceiptView,
+    "GET /api/tasks": tasks.TaskPage,
+    "GET /api/tasks/{task_id}": tasks.TaskDetails,
+    "POST /api/tasks/{task_id}/feedback": tasks.FeedbackReceipt,
+    "GET /api/tasks/{task_id}/feedback": tasks.FeedbackView,
+    "GET /api/tasks/{task_id}/events": tasks.TaskEvents,
+    "GET /api/tasks/{task_id}/stream": tasks.StreamedText,
+    "POST /api/tasks/{task_id}/cancel": tasks.CancelledTask,
+    "GET /api/users": tokens.UserList,
+    "GET /api/tokens": tokens.TokenList,
+    "POST /api/tokens": tokens.NewToken,
+    "DELETE /api/tokens/{token_id}": tokens.TokenView,
+    "GET /api/tools": tools.ToolList,
+    "GET /api/tools/version": tools.ToolsVersion,
+    "GET /api/tools/groups": tools.ToolGroupList,
+    "PATCH /api/tools/{name}": tools.ChangedCustomTool,
+    "DELETE /api/tools/{name}": tools.DeletedCustomTool,
+    "GET /api/skills": tools.SkillList,
+    "GET /api/traces": traces.TraceList,
+    "GET /api/traces/{task_id}": traces.TraceDetails | traces.OtlpTrace,
+    "GET /api/traces/{task_id}/messages": history.TurnRecords,
+    "GET /api/replay-choices": traces.ReplayChoices,
+    "POST /api/traces/{task_id}/replay": traces.ReplayComparison,
+    "GET /api/usage": usage.UsageReport,
+    "GET /api/usage/turns": usage.TurnReport,
+    "GET /api/webhooks": webhooks.WebhookList,
+    "POST /api/webhooks/{webhook_id}/test": webhooks.SentTest,
+}
+"""Results of the routes that are no operations; of an operation the registry knows it."""
+
+NO_RESULT = frozenset(
+    {
+        "GET /api/attachments/{attachment_id}",  # the bytes of a file
+        "GET /api/persons/{person}",  # JSON lines
+    }
+)
+"""Routes whose answer is no JSON document."""
+
+
+def find_result(name: str) -> Any:
+    """Return the declared result of a route, `METHOD /path/{of}/route`, or of `event NAME`. Raises KeyError."""
+    kind, _, event = name.partition(" ")
+    if kind == "event":
+        return get_type_hints(client_event_handlers._HANDLERS[event])["return"]
+    for each in REGISTRY.operations:
+        if f"{each.method} {each.path}" == name:
+            return each.result
+    return ROUTES[name]
+
+
+def find_problems(result: Any, answer: Mapping[str, Any]) -> list[str]:
+    """Return where an answer is not of its declared result; it may have `ok` beside that."""
+    body = {name: value for name, value in answer.items() if name != "ok"}
+    found = strict_validator(result).iter_errors(orjson.loads(orjson.dumps(body)))
+    return [f"{each.json_path}: {each.message[:300]}" for each in found]
+
+
+class ResultCheck:
+    """Middleware of an application under test that compares the answers of the API with their declared results."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    @property
+    def middleware(self) -> Any:
+        """The middleware; `problems` has what it found."""
+
+        @web.middleware
+        async def check(request: web.Request, handler: Any) -> web.StreamResponse:
+            response: web.StreamResponse = await handler(request)
+            resource = request.match_info.route.resource
+            if isinstance(response, web.Response) and resource is not None and response.text and response.status < 300:
+                name = f"{request.method} {resource.canonical}"
+                if response.content_type == "application/json" and " /api/" in name:
+                    found = find_problems(find_result(name), orjson.loads(response.text))
+                    self.problems += [f"{name} :: {each}" for each in found]
+            return response
+
+        return check
+
+
+@cache
+def strict_validator(result: Any) -> Draft202012Validator:
+    """Return a validator of a declared result that refuses every field that is not declared."""
+    return Draft202012Validator(_close_objects(TypeAdapter(result).json_schema()))
+
+
+def _close_objects(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        closed = {name: _close_objects(each) for name, each in schema.items()}
+        if schema.get("type") == "object" and "properties" in schema:
+            closed["additionalProperties"] = False
+        return closed
+    return [_close_objects(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def list_declared(module: ModuleType) -> dict[str, Any]:
+    """Return the TypedDicts that a module declares, by name."""
+    return {
+        name: each
+        for name, each in vars(module).items()
+        if isinstance(each, type)
+        and each.__module__ == module.__name__
+        and hasattr(each, "__get_pydantic_core_schema__")
+    }

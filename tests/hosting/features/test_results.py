@@ -1,0 +1,65 @@
+"""Every answer of the API and every acknowledgement is exactly what its type declares."""
+
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+import sophon_hosting.features
+from sophon.messages import Usage
+from sophon_hosting.features.usage.results import UsageView, usage_to_json
+from tests.hosting.features.declared_results import (
+    NO_RESULT,
+    find_problems,
+    find_result,
+    list_declared,
+)
+from tests.hosting.http.api_shapes.scenario import play
+
+MODULES = [
+    import_module(each.name)
+    for each in walk_packages(sophon_hosting.features.__path__, "sophon_hosting.features.")
+    if each.name.endswith("results")
+]
+DECLARED: dict[str, Any] = {name: each for module in MODULES for name, each in list_declared(module).items()}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_a_json_schema_with_a_description_can_be_made(name: str) -> None:
+    schema = TypeAdapter(DECLARED[name]).json_schema()
+    top = schema.get("$defs", {}).get(name, schema)
+    assert (top["title"], top["type"]) == (name, "object")
+    assert top["description"].endswith((".", "!", "?")), top["description"]
+
+
+def test_each_name_is_declared_once() -> None:
+    names = Counter(name for module in MODULES for name in list_declared(module))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+async def test_every_answer_is_what_its_type_declares(tmp_path: Path) -> None:
+    served = await play(tmp_path)
+    answers = served.recorder.answers
+    problems = [
+        f"{name} :: {problem}" for name, route, body in answers for problem in find_problems(find_result(route), body)
+    ]
+    assert not problems, "\n".join(problems)
+    routes = {
+        f"{route.method} {route.resource.canonical}"
+        for route in served.routes.routes()
+        if route.resource is not None and route.resource.canonical.startswith("/api/") and route.method != "HEAD"
+    }
+    assert sorted(routes - {route for _, route, _ in answers}) == sorted(NO_RESULT)
+
+
+def test_an_undeclared_field_and_a_missing_one_are_found() -> None:
+    usage = usage_to_json(Usage(1, 2))
+    assert find_problems(UsageView, {**usage, "ok": True}) == []
+    assert find_problems(UsageView, {**usage, "new": 1}) == [
+        "$: Additional properties are not allowed ('new' was unexpected)"
+    ]
+    assert find_problems(UsageView, {"input_tokens": "1"})
