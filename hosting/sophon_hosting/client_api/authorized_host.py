@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from sophon.stores.runs.contract import InboundKey
 from sophon.stores.sessions.contract import SessionSummary
-from sophon_hosting.client_api.areas.approvals import ApprovalOperations
 from sophon_hosting.client_api.areas.attachments import UserAttachments
 from sophon_hosting.client_api.areas.history import HistoryOperations
 from sophon_hosting.client_api.areas.imports import UserImports
@@ -23,9 +22,7 @@ from sophon_hosting.host import Host, TaskReceipt
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 
 
-class AuthorizedHost(
-    MessageOperations, HistoryOperations, SubscriptionOperations, SubAgentOperations, ApprovalOperations
-):
+class AuthorizedHost(MessageOperations, HistoryOperations, SubscriptionOperations, SubAgentOperations):
     """Application service: the operations of one user on a host, each with its permission check.
 
     A user reads and changes only their own sessions and tasks. An operator reads everything, decides and cancels
@@ -101,10 +98,6 @@ class OffTheRecordSessions(AuthorizedHost):
         """Return whether a task of this id is off the record, and may be the user's to see."""
         run = await self.store.runs.find(task_id)
         return run is not None and run.owner == self.user.id
-
-    async def has_approval(self, approval_id: str) -> bool:
-        """Return whether an approval is off the record."""
-        return await self.store.approvals.find(approval_id) is not None
 
     async def accept_message(
         self, message: ClientMessage, *, before_accept: Callable[[str], Awaitable[None]] | None = None

@@ -6,11 +6,13 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from sophon.approvals import Decision
 from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.events import Event
 from sophon.goals.goal_writer import EventCommitter
 from sophon.settings import Settings
+from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.authentication import User
@@ -160,6 +162,10 @@ class Caller:
         except (NotFound, Forbidden):
             return False
         return True
+
+    async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord:
+        """Decide an approval as the user; only the first decision counts. Raises NotFound, DecisionRefused."""
+        return await self.host.approvals.decide(approval_id, decision, self.user.id)
 
     async def delete_goal(self, goal: "Goal") -> None:
         """Cancel a goal, and delete it with the sessions that it works in. Raises Busy."""

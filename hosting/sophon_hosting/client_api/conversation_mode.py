@@ -1,4 +1,4 @@
-"""Routing of sessions, tasks and approvals: to the host that stores, or to that of conversations off the record."""
+"""Routing of sessions and tasks: to the host that stores, or to that of conversations off the record."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
@@ -12,7 +12,6 @@ class OffTheRecordLookup(Protocol):
 
     async def has_session(self, session_id: str) -> bool: ...
     async def has_task(self, task_id: str) -> bool: ...
-    async def has_approval(self, approval_id: str) -> bool: ...
 
 
 class Routed(Protocol):
@@ -64,13 +63,6 @@ def by_task(
 ) -> Callable[Concatenate[H, str, P], Coroutine[Any, Any, T]]:
     """Call a method on the host that has the task, which the first argument names."""
     return _route(method, lambda off, task_id: off.has_task(task_id))
-
-
-def by_approval(
-    method: Callable[Concatenate[H, str, P], Awaitable[T]],
-) -> Callable[Concatenate[H, str, P], Coroutine[Any, Any, T]]:
-    """Call a method on the host that has the approval, which the first argument names."""
-    return _route(method, lambda off, approval_id: off.has_approval(approval_id))
 
 
 def _route(

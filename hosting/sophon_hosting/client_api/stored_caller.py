@@ -1,18 +1,23 @@
 """Caller at a store that no host of this machine serves: what is asked is written there for the next start."""
 
+from dataclasses import replace
 from typing import NoReturn
 
+from sophon.approvals import Decision, turn_id_from_request
 from sophon.clock import SystemClock
 from sophon.errors import InputError, SophonError
 from sophon.goals.goal import Goal
-from sophon.principals import LOCAL_USER
+from sophon.operator_policy import OperatorPolicy
+from sophon.principals import LOCAL_USER, STORE_OPERATOR
 from sophon.settings import Settings
+from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionSummary
-from sophon_hosting.client_api.authentication import User
+from sophon_hosting.client_api.authentication import User, find_operators
 from sophon_hosting.client_api.caller import Caller, CallerEvents
 from sophon_hosting.client_api.connection import DirectConnection
 from sophon_hosting.events.stored_events import StoredEvents
+from sophon_hosting.runs.approvals import DecisionRefused, check_decider, check_grant, check_kind
 
 SHORT_ID_CHARACTERS = 12
 
@@ -78,6 +83,26 @@ class StoredCaller(Caller):
     async def open_own_session(self, session_id: str, owner: str) -> SessionSummary:
         """Return the stored session of that id; create it for its owner if it does not exist."""
         return await self.store.sessions.get_or_create(session_id, owner)
+
+    async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord:
+        """Store the decision, checked as the local user's: with four eyes their own call needs another operator.
+
+        Whether edited arguments fit the tool, and whether the approval has expired, is checked by a host alone.
+        """
+        store, settings = self.store, self.settings
+        record = await store.approvals.get(approval_id)
+        asker = (await store.runs.get(turn_id_from_request(record.request))).owner
+        operators = find_operators(settings.hub) | {LOCAL_USER}
+        policy = OperatorPolicy(operators, several_users=True, four_eyes=settings.approval.four_eyes)
+        check_decider(policy, record, replace(decision, decided_by=LOCAL_USER), asker=asker)
+        if record.decision is None:
+            check_kind(record.request, decision)
+            check_grant(record.request, decision)
+        stored = await store.approvals.decide(approval_id, replace(decision, decided_by=STORE_OPERATOR), self.now())
+        if not stored.was_decided_now and (earlier := stored.decision) is not None:
+            by = earlier.decided_by or "somebody"
+            raise DecisionRefused("already_decided", f"{by} has already decided this: {earlier.verdict}", by)
+        return stored
 
     async def delete_goal(self, goal: Goal) -> None:
         """Delete a goal with the sessions that it works in; no host may run, so that no step begins meanwhile."""

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol, cast
 
-from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.runs.contract import Run, RunStatus
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.caller import Caller
@@ -30,9 +29,6 @@ class OffTheRecordOperations(OffTheRecordLookup, Protocol):
         limit: int = 100,
         before: str | None = None,
     ) -> list[Run]: ...
-    async def list_approvals(
-        self, *, session_id: str | None = None, open_only: bool = True, all_users: bool = False
-    ) -> list[ApprovalRecord]: ...
 
 
 class UserAccess(Caller):

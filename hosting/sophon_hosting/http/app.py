@@ -17,10 +17,8 @@ from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.host import Host
 from sophon_hosting.http.api import (
     agents,
-    approvals,
     attachments,
     audit,
-    grants,
     host_info,
     imports,
     logs,
@@ -77,10 +75,8 @@ API_ROUTES: Sequence[web.AbstractRouteDef] = [
     *tool_calls.routes,
     *agents.routes,
     *attachments.routes,
-    *approvals.routes,
     *queue.routes,
     *providers.routes,
-    *grants.routes,
     *preferences.routes,
     *mcp.routes,
     *memory.routes,

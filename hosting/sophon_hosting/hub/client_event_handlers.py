@@ -2,22 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
-from sophon.approvals import Decision, turn_id_from_request
-from sophon.errors import NotFound, SophonError
-from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.errors import SophonError
 from sophon.stores.sessions.contract import SessionPage
-from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.client_message import ClientMessage
-from sophon_hosting.events.json_encoding import Item, take_items
-from sophon_hosting.events.large_fields import cut_payload
-from sophon_hosting.features.approvals.results import (
-    ApprovalSlice,
-    ApprovalView,
-    DecidedApproval,
-    approval_to_json,
-)
+from sophon_hosting.events.json_encoding import take_items
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.features.sessions.history_results import JoinedSession, LeftSession, event_to_json
 from sophon_hosting.features.sessions.results import SessionSlice, session_to_json
@@ -32,10 +22,8 @@ from sophon_hosting.features.tasks.results import (
 from sophon_hosting.hub.client_event_payloads import (
     PAYLOAD_MODELS,
     CancelTaskPayload,
-    DecideApprovalPayload,
     JoinSessionPayload,
     LeaveSessionPayload,
-    ListApprovalsPayload,
     ListSessionsPayload,
     ListTasksPayload,
     RegeneratePayload,
@@ -45,30 +33,17 @@ from sophon_hosting.hub.client_event_payloads import (
     parse_payload,
 )
 from sophon_hosting.hub.connected_clients import HubClient
+from sophon_hosting.operations.results import MAX_LIST_BYTES, take_listed
 from sophon_hosting.operations.subjects import SESSION
 
 AckPayload: TypeAlias = Mapping[str, Any]
 """Payload of a successful acknowledgement, without `ok`."""
-
-MAX_LIST_ITEMS = 1000
-"""Maximum number of items in a list."""
-
-MAX_LIST_BYTES = 900_000
-"""Maximum JSON size of the items of a list, so that its acknowledgement fits a frame of 1 MB. HTTP returns them all."""
 
 MAX_EVENT_NAME_CHARACTERS = 100
 """Characters of an unknown event's or namespace's name that an error message repeats."""
 
 LARGE_ANSWER_EVENTS = frozenset({"join_session", "list_approvals", "list_sessions", "list_tasks"})
 """Requests with answers that may be large: they are served one after the other, at the speed at which clients read."""
-
-STATUS_BY_DECISION: Mapping[str, Literal["approved", "rejected", "edited", "answered"]] = {
-    "approve": "approved",
-    "reject": "rejected",
-    "edit": "edited",
-    "answer": "answered",
-}
-"""Status of an approval by decision."""
 
 
 class UnknownEvent(SophonError):
@@ -126,37 +101,11 @@ async def _cancel_task(client: HubClient, request: CancelTaskPayload) -> Cancell
     return {"task_id": run.id, "status": run.status if run.is_finished else "cancelling"}
 
 
-async def _decide_approval(client: HubClient, request: DecideApprovalPayload) -> DecidedApproval:
-    decision = Decision(request.decision, request.reason or "", request.arguments or {}, grant=request.grant)
-    record = await client.authorized_host.decide_approval(request.approval_id, decision, session_id=request.session_id)
-    return {
-        "approval_id": record.request.id,
-        "task_id": turn_id_from_request(record.request),
-        "status": STATUS_BY_DECISION[request.decision],
-    }
-
-
 async def _send_feedback(client: HubClient, request: SendFeedbackPayload) -> FeedbackReceipt:
     await client.authorized_host.send_feedback(
         request.task_id, request.value, text=request.text or "", source=request.source
     )
     return {"task_id": request.task_id, "value": request.value}
-
-
-async def _list_approvals(client: HubClient, _request: ListApprovalsPayload) -> ApprovalSlice:
-    records = await client.authorized_host.list_approvals(all_users=client.is_operator)
-    items = [await _approval_item(client, record) for record in records[:MAX_LIST_ITEMS]]
-    shown, is_all = _take_listed(items, len(records))
-    return {"items": shown} if is_all else {"items": shown, "more": True}
-
-
-async def _approval_item(client: HubClient, record: ApprovalRecord) -> ApprovalView:
-    """Return an approval with its large fields cut, as in its event."""
-    item = approval_to_json(record)
-    try:
-        return cast(ApprovalView, await client.authorized_host.cut_large_fields(record.request.session_id, item))
-    except (NotFound, Forbidden):  # the session was deleted meanwhile
-        return cast(ApprovalView, cut_payload(item, record.request.session_id).data)
 
 
 async def _list_sessions(client: HubClient, request: ListSessionsPayload) -> SessionSlice:
@@ -178,14 +127,8 @@ async def _list_tasks(client: HubClient, request: ListTasksPayload) -> TaskSlice
         all_users=client.is_operator, limit=request.limit + 1, before=request.before
     )
     items = [task_summary_to_json(run) for run in runs[: request.limit]]
-    shown, is_all = _take_listed(items, len(runs))
+    shown, is_all = take_listed(items, len(runs))
     return {"items": shown} if is_all else {"items": shown, "more": True}
-
-
-def _take_listed(items: list[Item], count: int) -> tuple[list[Item], bool]:
-    """Return the items that fit into an acknowledgement, and whether these are all; HTTP returns the others."""
-    shown = take_items(items, MAX_LIST_BYTES)
-    return shown, len(shown) >= count
 
 
 _HANDLERS: Mapping[str, Callable[[HubClient, Any], Awaitable[AckPayload]]] = {
@@ -194,9 +137,7 @@ _HANDLERS: Mapping[str, Callable[[HubClient, Any], Awaitable[AckPayload]]] = {
     "join_session": _join_session,
     "leave_session": _leave_session,
     "cancel_task": _cancel_task,
-    "decide_approval": _decide_approval,
     "send_feedback": _send_feedback,
-    "list_approvals": _list_approvals,
     "list_sessions": _list_sessions,
     "list_tasks": _list_tasks,
 }

@@ -12,9 +12,6 @@ from sophon_hosting.client_api.validation_sentences import describe_error
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-MAX_ARGUMENT_DEPTH = 32
-"""Maximum nesting of lists and objects in the arguments of a tool call."""
-
 MAX_REPORTED_PROBLEMS = 10
 """Maximum number of problems in one error message."""
 
@@ -82,31 +79,6 @@ class CancelTaskPayload(EventPayload):
     task_id: str
 
 
-class DecideApprovalPayload(EventPayload):
-    """Decide an approval. `arguments` belong to `edit` only, and replace all arguments of the call. `grant` belongs to
-    `approve` only: what `grant_offer` describes needs no question any more, in this session or in all of this user.
-
-    A question is decided by `answer`, whose text is `reason`, or by `reject`. A given `session_id` must be that
-    of the approval.
-    """
-
-    approval_id: str
-    decision: Literal["approve", "reject", "edit", "answer"]
-    arguments: dict[str, Any] | None = None
-    reason: str | None = None
-    session_id: str | None = None
-    grant: Literal["session", "always"] | None = None
-
-    def check(self) -> None:
-        """Allow arguments and a grant where they belong only, and arguments of a limited depth."""
-        if (self.decision == "edit") != (self.arguments is not None):
-            raise ValueError("'arguments' are required for the decision 'edit', and only for it")
-        if self.arguments is not None and not is_within_depth(self.arguments, MAX_ARGUMENT_DEPTH):
-            raise ValueError(f"'arguments' are nested more than {MAX_ARGUMENT_DEPTH} deep")
-        if self.grant is not None and self.decision != "approve":
-            raise ValueError("'grant' belongs to the decision 'approve'")
-
-
 class SendFeedbackPayload(EventPayload):
     """Say what you think of the answer of a task: `value` is -1 (bad) to 1 (good), `text` a correction; 0 without a
     text takes it back.
@@ -116,10 +88,6 @@ class SendFeedbackPayload(EventPayload):
     value: float
     text: str | None = None
     source: Literal["api", "page"] = "api"
-
-
-class ListApprovalsPayload(EventPayload):
-    """List the open approvals, oldest first."""
 
 
 class ListSessionsPayload(EventPayload):
@@ -143,9 +111,7 @@ PAYLOAD_MODELS: Mapping[str, type[EventPayload]] = {
     "join_session": JoinSessionPayload,
     "leave_session": LeaveSessionPayload,
     "cancel_task": CancelTaskPayload,
-    "decide_approval": DecideApprovalPayload,
     "send_feedback": SendFeedbackPayload,
-    "list_approvals": ListApprovalsPayload,
     "list_sessions": ListSessionsPayload,
     "list_tasks": ListTasksPayload,
 }
@@ -174,22 +140,6 @@ def parse_object(arguments: Sequence[object]) -> Mapping[str, object]:
     if not isinstance(payload, Mapping):
         raise InputError("the payload must be an object, for example {}")
     return cast(Mapping[str, object], payload)
-
-
-def is_within_depth(value: object, max_depth: int) -> bool:
-    """Return whether lists and objects are nested at most `max_depth` levels deep."""
-    level: list[object] = [value]
-    for _ in range(max_depth):
-        level = [child for each in level for child in _children(each)]
-        if not level:
-            return True
-    return not any(isinstance(each, dict | list) for each in level)
-
-
-def _children(value: object) -> list[object]:
-    if isinstance(value, dict):
-        return list(cast(dict[str, object], value).values())
-    return cast(list[object], value) if isinstance(value, list) else []
 
 
 def _describe_problems(errors: "Sequence[ErrorDetails]") -> str:

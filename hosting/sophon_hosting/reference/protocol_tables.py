@@ -2,15 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from sophon.events import Event, event_types
 from sophon.events.field_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
 from sophon_hosting.client_api.client_errors import HTTP_STATUS_BY_CODE
 from sophon_hosting.client_api.payload import build_model
+from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.hub.client_event_payloads import PAYLOAD_MODELS
 from sophon_hosting.operations.doc_tables import describe_type, docstring, render_table
+from sophon_hosting.operations.operation import Operation
+from sophon_hosting.operations.request import NoFields, request_shape
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 COMMON_FIELDS: Final = ("session_id", "task_id", "run_id", "seq")
 """Fields of every event; docs/protocol.md describes them once above the table."""
@@ -23,13 +29,13 @@ EVENT_PACKAGE: Final = "sophon.events."
 
 def client_events_table() -> str:
     """Return the table of the events that a client sends."""
-    rows: list[Sequence[str]] = []
-    for name, model in PAYLOAD_MODELS.items():
-        payload = "; ".join(
-            f"`{field}` {describe_type(info.annotation)}{_default(None if info.is_required() else info.default)}"
-            for field, info in build_model(model).model_fields.items()
-        )
-        rows.append((f"`{name}`", payload or "`{}`", docstring(model)))
+    rows = [
+        (f"`{name}`", _describe_request(request_shape(each.request).model), _describe_operation(each))
+        for name, each in REGISTRY.by_event.items()
+    ]
+    rows += [
+        (f"`{name}`", _describe_request(build_model(model)), docstring(model)) for name, model in PAYLOAD_MODELS.items()
+    ]
     return render_table(("event", "payload", ""), rows)
 
 
@@ -59,6 +65,19 @@ def list_event_types() -> Sequence[type[Event]]:
     own = [each for each in event_types().values() if each.__module__.startswith(EVENT_PACKAGE)]
     areas = {f"{EVENT_PACKAGE}{area}": place for place, area in enumerate(FIRST_AREAS)}
     return sorted(own, key=lambda each: areas.get(each.__module__, len(areas)))
+
+
+def _describe_request(model: "type[BaseModel]") -> str:
+    fields = (
+        f"`{field}` {describe_type(info.annotation)}{_default(None if info.is_required() else info.default)}"
+        for field, info in model.model_fields.items()
+    )
+    return "; ".join(fields) or "`{}`"
+
+
+def _describe_operation(operation: Operation[Any, Any]) -> str:
+    about = "" if operation.request is NoFields else docstring(operation.request)
+    return f"{operation.summary} {about}".rstrip()
 
 
 def _payload(kind: type[Event]) -> str:

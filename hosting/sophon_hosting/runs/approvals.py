@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.clock import Clock
@@ -47,12 +47,22 @@ def ignore_signal(run_id: str, reason: str) -> None:
 
 
 class DecisionRefused(SophonError):
-    """Error: a decision was not accepted.
+    """Error: a decision was not accepted; `code` is one of `codes`, and `decided_by` names who has `already_decided`.
 
-    `code` is `already_decided` (`decided_by` names the user), `operator_needed`, `expired`, `not_editable`,
-    `invalid_arguments`, `not_grantable`, `wrong_kind`, `other_session` or `not_a_decision`. Who may not decide at all
-    gets NotFound.
+    Who may not decide at all gets NotFound.
     """
+
+    codes: Final = (
+        "already_decided",
+        "operator_needed",
+        "expired",
+        "not_editable",
+        "invalid_arguments",
+        "not_grantable",
+        "wrong_kind",
+        "other_session",
+        "not_a_decision",
+    )
 
     def __init__(self, code: str, message: str, decided_by: str = "") -> None:
         self.code, self.decided_by = code, decided_by

@@ -1,9 +1,10 @@
 import pytest
 
-from sophon import Decision
 from sophon.errors import InputError
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.client_message import ClientMessage
+from sophon_hosting.features.approvals.operations import decide_approval, get_approval, list_approvals
+from tests.hosting.calls import call
 
 
 def message(content: str = "hello", **more) -> ClientMessage:
@@ -24,13 +25,13 @@ async def test_an_operator_sees_decides_and_stops_everywhere_but_writes_at_home(
     olga = office.operator
     assert [each.id for each in (await olga.list_sessions(all_users=True)).items] == ["s"]
     assert [each.id for each in await olga.list_tasks(all_users=True)] == [receipt.task_id]
-    [asked] = await olga.list_approvals(all_users=True)
+    [asked] = (await call(olga, list_approvals, everything=True))["items"]
     with pytest.raises(Forbidden, match="choose another id"):
         await olga.send_message(message())
-    await olga.decide_approval(asked.request.id, Decision.approve())
+    await call(olga, decide_approval, approval_id=asked["approval_id"], decision="approve")
     assert await office.over(receipt.task_id) == "completed"
-    assert (await office.ada.get_approval(asked.request.id)).decision.decided_by == "olga"
-    assert not await olga.list_approvals(all_users=True)
+    assert (await call(office.ada, get_approval, approval_id=asked["approval_id"]))["decided_by"] == "olga"
+    assert (await call(olga, list_approvals, everything=True))["items"] == []
 
 
 @pytest.mark.parametrize("session_id", ["", "x" * 129, "a\nb", "\u202eevil", "a\x00", "\ud800", "a\u241fb"])

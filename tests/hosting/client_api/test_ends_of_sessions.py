@@ -4,12 +4,13 @@ import asyncio
 
 import pytest
 
-from sophon import Decision
 from sophon.errors import NotFound
 from sophon.events import TaskStarted
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.session_scope import to_scoped_session_id
 from sophon_hosting.events.wire_event import EventListener, WireEvent
+from sophon_hosting.features.approvals.operations import decide_approval, get_approval, list_approvals
+from tests.hosting.calls import call
 
 
 def message(content: str = "hello", session_id: str = "s") -> ClientMessage:
@@ -146,22 +147,25 @@ class Counted:
 async def test_what_is_somebody_elses_takes_as_many_queries_as_what_does_not_exist(office, monkeypatch) -> None:
     task = (await office.ada.send_message(message("pay Bob"))).task_id
     await office.reached(task, "suspended")
-    [record] = await office.ada.list_approvals()
+    [shown] = (await call(office.ada, list_approvals))["items"]
     asked: list[str] = []
     store = office.host.services.store
     for name in ("runs", "approvals", "sessions"):
         monkeypatch.setattr(store, name, Counted(getattr(store, name), asked))
 
-    async def queries(call, name: str) -> list[str]:
+    async def queries(ask, name: str) -> list[str]:
         asked.clear()
         with pytest.raises(NotFound):
-            await call(name)
+            await ask(name)
         return list(asked)
 
-    for call, name in (
+    for ask, name in (
         (office.bob.get_task, task),
         (office.bob.cancel_task, task),
-        (office.bob.get_approval, record.request.id),
-        (lambda each: office.bob.decide_approval(each, Decision.approve()), record.request.id),
+        (lambda each: call(office.bob, get_approval, approval_id=each), shown["approval_id"]),
+        (
+            lambda each: call(office.bob, decide_approval, approval_id=each, decision="approve"),
+            shown["approval_id"],
+        ),
     ):
-        assert await queries(call, name) == await queries(call, "nothing")
+        assert await queries(ask, name) == await queries(ask, "nothing")

@@ -6,13 +6,16 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
-from sophon.approvals import Decision, GrantScope, format_argument_lines
+from sophon.approvals import GrantScope, format_argument_lines
 from sophon.builtin_tools.questions import choose_answer
 from sophon.errors import InputError, NotFound
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
 from sophon_hosting.cli.console.output import write_lines, write_result
-from sophon_hosting.cli.remote.host_client import JsonRow
-from sophon_hosting.cli.remote.host_selection import HostClient, open_host_client
+from sophon_hosting.cli.operation_commands import Row
+from sophon_hosting.cli.remote.host_selection import open_client
+from sophon_hosting.features.approvals import operations as approvals
+from sophon_hosting.features.approvals.results import ApprovalView
+from sophon_hosting.operations.client import Client
 
 app = command_group("List pending approvals and decide them.")
 
@@ -36,9 +39,9 @@ def list_approvals(
     as_json: JsonOption = False,
 ) -> None:
     """List the pending approvals, oldest first."""
-    found = open_host_client(ctx.obj, url).list_approvals(open_only=not everything)
+    found = _list_approvals(open_client(ctx.obj, url), open_only=not everything)
     lines = [line for row in found for line in _approval_lines(row)]
-    write_result(list(found), lines or ["There are no pending approvals."], as_json=as_json)
+    write_result(found, lines or ["There are no pending approvals."], as_json=as_json)
 
 
 @app.command("show")
@@ -46,7 +49,7 @@ def show_approval(
     ctx: typer.Context, approval: ApprovalArgument, url: HostUrlOption = None, as_json: JsonOption = False
 ) -> None:
     """Show one approval completely, however long its arguments are."""
-    rows = {str(row["approval_id"]): row for row in open_host_client(ctx.obj, url).list_approvals(open_only=False)}
+    rows = {row["approval_id"]: row for row in _list_approvals(open_client(ctx.obj, url), open_only=False)}
     row = rows.get(_match_id(list(rows), approval))
     if row is None:
         raise NotFound("approval", approval)
@@ -70,9 +73,11 @@ def approve(
     scopes = get_args(GrantScope)
     if grant is not None and grant not in scopes:
         raise InputError(f"--grant {grant!r} is none of {', '.join(scopes)}")
-    scope = cast(GrantScope | None, grant)
-    decision = Decision.approve(grant=scope) if arguments is None else Decision.edit(_parse_arguments(arguments))
-    _decide(open_host_client(ctx.obj, url), approval, decision, session)
+    if arguments is None:
+        _decide(open_client(ctx.obj, url), approval, session, decision="approve", grant=grant)
+    else:
+        given = _parse_arguments(arguments)
+        _decide(open_client(ctx.obj, url), approval, session, decision="edit", arguments=given)
 
 
 @app.command()
@@ -84,7 +89,7 @@ def reject(
     url: HostUrlOption = None,
 ) -> None:
     """Reject a tool call or a plan."""
-    _decide(open_host_client(ctx.obj, url), approval, Decision.reject(reason), session)
+    _decide(open_client(ctx.obj, url), approval, session, decision="reject", reason=reason)
 
 
 @app.command()
@@ -96,21 +101,30 @@ def answer(
     url: HostUrlOption = None,
 ) -> None:
     """Answer a question of the agent."""
-    host = open_host_client(ctx.obj, url)
-    approval_id = _find_approval_id(host, approval)
-    asked = next((row for row in host.list_approvals() if row["approval_id"] == approval_id), None)
+    client = open_client(ctx.obj, url)
+    approval_id = _find_approval_id(client, approval)
+    asked = next((row for row in _list_approvals(client) if row["approval_id"] == approval_id), None)
     given = text if asked is None else choose_answer(asked["arguments"], text)
-    _decide(host, approval_id, Decision.answer(given), session)
+    _decide(client, approval_id, session, decision="answer", reason=given)
 
 
-def _decide(host: HostClient, approval: str, decision: Decision, session: str | None) -> None:
-    row = host.decide_approval(_find_approval_id(host, approval), decision, session_id=session)
-    write_lines([f"{row['tool']} is {DECISION_TEXTS[decision.verdict]}"])
+def _list_approvals(client: Client, *, open_only: bool = True) -> Sequence[ApprovalView]:
+    """Return approvals, oldest first; an operator's list has those of all users."""
+    everything = client.is_operator or None
+    return client.call(approvals.list_approvals, open_only=open_only, everything=everything)["items"]
 
 
-def _find_approval_id(host: HostClient, given: str) -> str:
+def _decide(client: Client, approval: str, session: str | None, *, decision: str, **fields: Any) -> None:
+    approval_id = _find_approval_id(client, approval)
+    row = client.call(
+        approvals.decide_approval, approval_id=approval_id, session_id=session, decision=decision, **fields
+    )
+    write_lines([f"{row['tool']} is {DECISION_TEXTS[decision]}"])
+
+
+def _find_approval_id(client: Client, given: str) -> str:
     """Return the id of the only pending approval with this prefix; without a match return `given` unchanged."""
-    return _match_id([str(row["approval_id"]) for row in host.list_approvals()], given)
+    return _match_id([row["approval_id"] for row in _list_approvals(client)], given)
 
 
 def _match_id(ids: Sequence[str], given: str) -> str:
@@ -120,7 +134,7 @@ def _match_id(ids: Sequence[str], given: str) -> str:
     return found[0] if found and given not in ids else given
 
 
-def _approval_lines(row: JsonRow, *, complete: bool = False) -> list[str]:
+def _approval_lines(row: Row, *, complete: bool = False) -> list[str]:
     head = f"{row['approval_id']}  {row['risk']} risk, session {row['session_id']}"
     if row["status"] == "decided":
         head += f"; {row['decision']} by {row['decided_by'] or 'nobody'}"
@@ -133,13 +147,13 @@ def _approval_lines(row: JsonRow, *, complete: bool = False) -> list[str]:
     return [head, *(f"  {line}" for line in lines), *hint, *_grant_lines(row), ""]
 
 
-def _edited_lines(row: JsonRow) -> list[str]:
+def _edited_lines(row: Row) -> list[str]:
     """Return the arguments with which an edited call ran, one line each; none if it was not edited."""
     edited: Mapping[str, Any] | None = row.get("edited_arguments")
     return ["It runs with edited arguments:", *format_argument_lines(edited)] if edited is not None else []
 
 
-def _grant_lines(row: JsonRow) -> list[str]:
+def _grant_lines(row: Row) -> list[str]:
     """Return what an approval in advance of an open request would cover."""
     offer = str(row.get("grant_offer") or "")
     if row["status"] == "decided" or not offer:

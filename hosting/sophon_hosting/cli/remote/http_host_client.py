@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 import httpx
 
-from sophon.approvals import Decision
 from sophon.preferences import PREFERENCE_NAMES, Preferences
 from sophon_hosting.cli.remote.host_client import GoalChange, HostError, JsonRow
 
@@ -87,29 +86,6 @@ class HttpHostClient:
     def cancel_task(self, task_id: str) -> str:
         """Cancel a task and return its status."""
         return str(self._request("POST", f"/api/tasks/{_path_segment(task_id)}/cancel")["status"])
-
-    def list_approvals(self, *, open_only: bool = True) -> Sequence[JsonRow]:
-        """Return approvals, oldest first."""
-        return self._get_items("/api/approvals", {"open_only": str(open_only).lower()} | self._everything)
-
-    def decide_approval(self, approval_id: str, decision: Decision, *, session_id: str | None = None) -> JsonRow:
-        """Decide an approval and return it; a given `session_id` must be that of the approval."""
-        body: dict[str, Any] = {"decision": decision.verdict, "reason": decision.reason}
-        if decision.verdict == "edit":
-            body["arguments"] = dict(decision.arguments)
-        if session_id is not None:
-            body["session_id"] = session_id
-        if decision.grant is not None:
-            body["grant"] = decision.grant
-        return self._request("POST", f"/api/approvals/{_path_segment(approval_id)}", body)
-
-    def list_grants(self) -> Sequence[JsonRow]:
-        """Return the active approvals in advance, oldest first; an operator's list has those of all users."""
-        return self._get_items("/api/grants", self._everything)
-
-    def revoke_grant(self, grant_id: str) -> JsonRow:
-        """Revoke an approval in advance and return it."""
-        return self._request("DELETE", f"/api/grants/{_path_segment(grant_id)}")
 
     def list_goals(self, *, archived: bool = False, limit: int = 50) -> Sequence[JsonRow]:
         """Return goals, newest first; an operator's list has those of all users."""

@@ -2,17 +2,14 @@
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
-from sophon.approvals import Decision, turn_id_from_request
 from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound, SophonError
 from sophon.goals.commands import GoalCommands
 from sophon.operator_policy import OperatorPolicy
-from sophon.principals import LOCAL_USER, STORE_OPERATOR
+from sophon.principals import LOCAL_USER
 from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent, merge_traces
@@ -33,13 +30,11 @@ from sophon_hosting.cli.remote.stored_schedules import (
 from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.features.agents.results import sub_agent_to_json
-from sophon_hosting.features.approvals.results import approval_to_json, grant_to_json
 from sophon_hosting.features.goals.results import goal_details_to_json, goal_to_json
 from sophon_hosting.features.mcp.results import mcp_server_to_json
 from sophon_hosting.features.sessions.history_results import logged_event_to_json
 from sophon_hosting.features.tasks.results import listed_task_to_json, task_to_json
 from sophon_hosting.features.traces.results import trace_summary_to_json, trace_to_json
-from sophon_hosting.runs.approvals import DecisionRefused, check_decider, check_grant, check_kind, check_session
 from sophon_hosting.telemetry.otlp_json import trace_to_otlp_json
 
 if TYPE_CHECKING:
@@ -165,46 +160,6 @@ class StoreHostClient:
             return run.status
         write_notice(DEFERRED_EFFECT_NOTICE)
         return "cancelling"
-
-    @_in_store
-    async def list_approvals(self, store: Store, *, open_only: bool = True) -> Sequence[JsonRow]:
-        """Return approvals, oldest first."""
-        return [approval_to_json(record) for record in await store.approvals.list(open_only=open_only)]
-
-    @_in_store
-    async def decide_approval(
-        self, store: Store, approval_id: str, decision: Decision, *, session_id: str | None = None
-    ) -> JsonRow:
-        """Store the decision of the local user. Raises DecisionRefused."""
-        local_decision = replace(decision, decided_by=STORE_OPERATOR)
-        record = await store.approvals.get(approval_id)
-        check_session(record, session_id)
-        asker = (await store.runs.get(turn_id_from_request(record.request))).owner
-        # Checked as the local user, so that with four eyes their own call needs another operator.
-        check_decider(self._policy, record, replace(local_decision, decided_by=LOCAL_USER), asker=asker)
-        if record.decision is None:
-            check_kind(record.request, local_decision)
-            check_grant(record.request, local_decision)
-        stored = await store.approvals.decide(approval_id, local_decision, datetime.now(UTC))
-        if stored.decision != local_decision or record.decision is not None:
-            decided = stored.decision or local_decision
-            by = decided.decided_by or "somebody"
-            raise DecisionRefused("already_decided", f"{by} has already decided this: {decided.verdict}", by)
-        write_notice(DEFERRED_EFFECT_NOTICE)
-        return approval_to_json(stored)
-
-    @_in_store
-    async def list_grants(self, store: Store) -> Sequence[JsonRow]:
-        """Return the active approvals in advance of all users, oldest first."""
-        return [grant_to_json(grant) for grant in await store.grants.list_active(datetime.now(UTC))]
-
-    @_in_store
-    async def revoke_grant(self, store: Store, grant_id: str) -> JsonRow:
-        """Revoke an approval in advance and return it. Raises NotFound."""
-        grant = await store.grants.find(grant_id)
-        if grant is None or not await store.grants.revoke(grant_id, datetime.now(UTC)):
-            raise NotFound("grant", grant_id)
-        return grant_to_json(grant)
 
     @_in_store
     async def list_goals(self, store: Store, *, archived: bool = False, limit: int = 50) -> Sequence[JsonRow]:

@@ -1,6 +1,7 @@
 """Results of approvals: questions with their decisions, and approvals in advance."""
 
-from typing import Any, Literal, NotRequired, cast
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NotRequired, cast
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.approvals import ApprovalKind, GrantScope, Verdict, turn_id_from_request
@@ -89,6 +90,15 @@ class GrantList(TypedDict):
     """Approvals in advance that are neither revoked nor expired, oldest first."""
 
     items: list[GrantView]
+
+
+STATUS_BY_VERDICT: Final[Mapping[str, Literal["approved", "rejected", "edited", "answered"]]] = {
+    "approve": "approved",
+    "reject": "rejected",
+    "edit": "edited",
+    "answer": "answered",
+}
+"""Status of an approval by the verdict of its decision."""
 
 
 def approval_to_json(record: ApprovalRecord) -> ApprovalView:
