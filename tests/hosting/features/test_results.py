@@ -1,6 +1,7 @@
 """Every answer of the API and every acknowledgement is exactly what its type declares."""
 
 from collections import Counter
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -11,6 +12,10 @@ from pydantic import TypeAdapter
 
 import sophon_hosting.features
 from sophon.messages import Usage
+from sophon.stores.message_search.contract import MessageHit
+from sophon.stores.message_search.snippets import SnippetPart
+from sophon_hosting.events.json_encoding import encode_json
+from sophon_hosting.features.sessions.results import message_hit_to_json
 from sophon_hosting.features.usage.results import UsageView, usage_to_json
 from tests.hosting.features.declared_results import (
     NO_RESULT,
@@ -63,3 +68,8 @@ def test_an_undeclared_field_and_a_missing_one_are_found() -> None:
         "$: Additional properties are not allowed ('new' was unexpected)"
     ]
     assert find_problems(UsageView, {"input_tokens": "1"})
+
+
+def test_a_search_hit_whose_text_has_a_lone_surrogate_can_be_sent() -> None:
+    hit = MessageHit("s", "t", 1, "assistant", datetime(2026, 1, 1, tzinfo=UTC), [SnippetPart("half a \ud83d", False)])
+    assert '"at":"2026-01-01T00:00:00+00:00"' in encode_json(message_hit_to_json(hit))

@@ -68,7 +68,7 @@ function Entry({ item, onChange }: { item: MemoryItem; onChange: () => void }): 
       <div class="row-end">
         <span class="hint">
           {toOneLine(item.category, 30)} · <time dateTime={item.created_at}>{formatTime(item.created_at)}</time>
-          {item.trusted ? "" : ` · ${item.sources.length > 0 ? t("from {sources}", { sources: toOneLine(item.sources.join(", "), 80) }) : t("from an untrusted text")}`}
+          {item.trusted ? "" : ` · ${item.sources?.length ? t("from {sources}", { sources: toOneLine(item.sources.join(", "), 80) }) : t("from an untrusted text")}`}
         </span>
         {text === null && <button type="button" class="quiet" onClick={() => setText(item.text)} aria-label={t("Correct: {text}", { text: toOneLine(item.text, 60) })}>{t("Correct…")}</button>}
         <ActionButton label={t("Forget: {text}", { text: toOneLine(item.text, 60) })} action={forget}>{t("Forget")}</ActionButton>

@@ -351,7 +351,8 @@ export interface ProviderInfo {
 export interface ChannelInfo {
   name: string;
   state: string;
-  detail: string;
+  /** For operators only. */
+  detail?: string;
   account?: string;
 }
 
@@ -429,13 +430,13 @@ export interface LimitRow {
   month_ends: string;
 }
 
-/** An entry of the long-term memory; `sources` are the untrusted texts that it may come from. */
+/** An entry of the long-term memory; `sources` are the untrusted texts that it may come from, null if unknown. */
 export interface MemoryItem {
   id: string;
   text: string;
   category: string;
   trusted: boolean;
-  sources: string[];
+  sources: string[] | null;
   created_at: string;
 }
 
