@@ -70,9 +70,10 @@ class Event:
             data[name] = value if type(value) in _SCALAR_TYPES else _to_jsonable(value)
         if self.seq is None:
             del data["seq"]
-        for name in self.omitted_if_empty:
-            if not data[name]:
-                del data[name]
+        if self.omitted_if_empty:
+            for name in self.omitted_if_empty:
+                if not data[name]:
+                    del data[name]
         return data
 
 
@@ -132,8 +133,11 @@ def _field_names(event: type[Event]) -> tuple[str, ...]:
 
 
 def _to_jsonable(value: Any) -> Any:
+    kind: Any = type(value)  # the exact types first: an event has a dict or a tuple more often than anything else
+    if kind is dict:
+        return value.copy()
+    if kind is tuple:
+        return list(value)
     if isinstance(value, Usage):
         return value.to_json()
-    if isinstance(value, tuple):
-        return list(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON data
     return dict(value) if isinstance(value, Mapping) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON data

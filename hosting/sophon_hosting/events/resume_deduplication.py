@@ -26,7 +26,7 @@ class EventDeduplicator:
 
     def register(self, event: Event) -> bool:
         """Record the event; return whether its task has not emitted it before."""
-        identity = _identify(event.wire_name, _fields_of(event)) if event.task_id else None
+        identity = _identify_event(event)
         if identity is None:
             return True
         published = self._published.get(event.task_id)
@@ -42,7 +42,7 @@ class EventDeduplicator:
 
     def is_new(self, event: Event) -> bool:
         """Return whether `register` would."""
-        identity = _identify(event.wire_name, _fields_of(event)) if event.task_id else None
+        identity = _identify_event(event)
         if identity is None:
             return True
         key, version = identity
@@ -78,10 +78,12 @@ class EventDeduplicator:
         return len(self._published)
 
 
-def _fields_of(event: Event) -> Mapping[str, Any]:
-    names = event.unique_by or ()
-    found = {name: getattr(event, name) for name in names}
-    return {**found, "content": event.content} if isinstance(event, Message) else found
+def _identify_event(event: Event) -> tuple[EventKey, str] | None:
+    if event.unique_by is None or not event.task_id:
+        return None
+    if isinstance(event, Message):
+        return _identify_message({"role": event.role, "message_id": event.message_id, "content": event.content})
+    return (event.wire_name, *(str(getattr(event, name)) for name in event.unique_by)), ""
 
 
 def _identify(name: str, data: Mapping[str, Any]) -> tuple[EventKey, str] | None:
