@@ -53,7 +53,7 @@ fix: $(VENV)/.dev ## let ruff fix what it can
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-generate: $(VENV)/.dev ## write the generated tables of docs/ anew
+generate: $(VENV)/.dev ## write the OpenAPI document and the tables of docs/ anew, from the code
 	$(BIN)/python -m sophon_hosting.reference
 
 bench: $(VENV)/.dev $(PAGE) ## measure, each figure beside a baseline of the same run

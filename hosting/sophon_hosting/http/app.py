@@ -63,6 +63,7 @@ from sophon_hosting.http.middlewares import (
     require_json,
 )
 from sophon_hosting.http.openai_api.routes import routes as openai_routes
+from sophon_hosting.http.openapi_route import openapi_routes
 from sophon_hosting.http.operation_routes import operation_routes
 from sophon_hosting.http.response_headers import add_default_headers
 from sophon_hosting.http.web_page import BUILT_FOLDER, fallback_page_routes, is_page_built, web_page_routes
@@ -155,6 +156,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
         app.add_routes(web_page_routes(chosen.web_folder))
     else:
         app.add_routes(fallback_page_routes(access, metrics=chosen.render_metrics is not None))
+    app.add_routes(openapi_routes())
     app.add_routes(health_routes(chosen.render_metrics, chosen.instance_id))
     app.add_routes(channel_routes(chosen.channels, chosen.attach_channel))
     if hub.open_ai_api:

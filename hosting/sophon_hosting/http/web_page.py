@@ -38,7 +38,13 @@ PAGE_CONTENT_SECURITY_POLICY = "; ".join(
 IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable"
 """Cache-Control of assets, whose file names contain a content hash."""
 
-CONTENT_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+CONTENT_TYPES = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".json": "application/json",
+}
 """Content-Type by file name extension, of all that the build leaves."""
 
 CHUNK_BYTES = 16 * 1024
@@ -103,15 +109,13 @@ def web_page_routes(folder: Path = BUILT_FOLDER) -> list[web.RouteDef]:
     """Return `/` and one route per asset; no other files are served. Reads all of them."""
     assets = [each for each in sorted((folder / "assets").iterdir()) if each.suffix != ".gz"]
     return [
-        web.get("/", _asset_handler(Asset.read(folder / "index.html"), "no-cache")),
-        *(
-            web.get(f"/assets/{each.name}", _asset_handler(Asset.read(each), IMMUTABLE_CACHE_CONTROL))
-            for each in assets
-        ),
+        web.get("/", asset_handler(Asset.read(folder / "index.html"), "no-cache")),
+        *(web.get(f"/assets/{each.name}", asset_handler(Asset.read(each), IMMUTABLE_CACHE_CONTROL)) for each in assets),
     ]
 
 
-def _asset_handler(asset: Asset, cache_control: str) -> AssetHandler:
+def asset_handler(asset: Asset, cache_control: str) -> AssetHandler:
+    """Return a handler that sends a file in pieces, as fast as the client reads them."""
     headers = {
         "Content-Security-Policy": PAGE_CONTENT_SECURITY_POLICY,
         hdrs.CACHE_CONTROL: cache_control,

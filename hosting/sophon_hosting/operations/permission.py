@@ -1,5 +1,6 @@
 """Permission check of an operation: what it needs by its declaration, against the rights of who asks."""
 
+from collections.abc import Sequence
 from typing import Final, cast, get_args
 
 from sophon.security.permission_levels import Feature
@@ -37,3 +38,18 @@ def check_permission(permission: str, rights: ClientRights, *, is_operator: bool
         rights.require(cast(Feature, permission))
     else:
         rights.require_scope(cast(Scope, permission.removeprefix(TOKEN_ONLY)))
+
+
+def describe_permissions(permissions: Sequence[str]) -> str:
+    """Return a sentence about the permissions that every caller needs."""
+    if not permissions:
+        return "For everybody who is signed in."
+    if OPERATOR_SCOPE in permissions:
+        return "For operators."
+    *others, last = [_describe(each) for each in permissions]
+    return f"Needs {', '.join(others)}{' and ' if others else ''}{last}."
+
+
+def _describe(permission: str) -> str:
+    name = permission.removeprefix(TOKEN_ONLY)
+    return f"`{name}`, of a token" if permission.startswith(TOKEN_ONLY) else f"`{name}`"

@@ -12,14 +12,17 @@ from sophon.errors import InputError
 from sophon_hosting.client_api.validation_sentences import describe_error
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-    from pydantic_core import ErrorDetails
+    from pydantic import BaseModel, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema, ErrorDetails
 
 MAX_REPORTED_PROBLEMS: Final = 10
 """Maximum number of problems in one error message."""
 
 MAX_FIELD_NAME_CHARACTERS: Final = 60
 """Characters of each field name that an error message repeats."""
+
+PERMISSION_KEY: Final = "x-permission"
+"""Extension of OpenAPI and of JSON Schema: the permissions that an operation or a field needs."""
 
 
 class Needs:
@@ -28,12 +31,18 @@ class Needs:
     def __init__(self, permission: str) -> None:
         self.permission = permission
 
+    def __get_pydantic_json_schema__(self, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> dict[str, Any]:
+        return {**handler(schema), PERMISSION_KEY: [self.permission]}
+
 
 class Doc:
     """Annotation of a field with a sentence, for help texts and OpenAPI."""
 
     def __init__(self, documentation: str) -> None:
         self.documentation = documentation
+
+    def __get_pydantic_json_schema__(self, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> dict[str, Any]:
+        return {**handler(schema), "description": self.documentation}
 
 
 class Upload(Protocol):
@@ -53,14 +62,12 @@ class Upload(Protocol):
         ...
 
 
-Limit = Annotated[int, ValueRules(ge=1, le=1000)]
-"""Number of items of a page."""
+Limit = Annotated[int, ValueRules(ge=1, le=1000), Doc("Number of items of a page.")]
 
-Everything = Annotated[bool, Needs("Operator")]
-"""Whether a list has what belongs to all users, which is for operators."""
+Everything = Annotated[bool, Needs("Operator"), Doc("What belongs to all users, for operators.")]
 
-WaitSeconds = Annotated[float, ValueRules(ge=0, le=20)]
-"""How long a request may wait for a change. Shorter than the time after which proxies give up."""
+WaitSeconds = Annotated[float, ValueRules(ge=0, le=20), Doc("Seconds that the request may wait for a change.")]
+"""Shorter than the time after which proxies give up."""
 
 
 class Request:

@@ -3,18 +3,23 @@
 import sys
 from pathlib import Path
 
+from sophon_hosting.http.openapi_route import DOCUMENT
+from sophon_hosting.reference.openapi import render_document
 from sophon_hosting.reference.pages import TABLES, render_page
 
 
 def main(folder: Path = Path("docs")) -> None:
-    """Write the generated tables of the pages in a folder; print the names of those that have changed."""
+    """Write the OpenAPI document, and the generated tables of the pages in a folder; print what has changed."""
+    _write(DOCUMENT, render_document())
     for name in TABLES:
         path = folder / name
-        page = path.read_text(encoding="utf-8")
-        rendered = render_page(name, page)
-        if rendered != page:
-            path.write_text(rendered, encoding="utf-8")
-            sys.stdout.write(f"{path}\n")
+        _write(path, render_page(name, path.read_text(encoding="utf-8")))
+
+
+def _write(path: Path, content: str) -> None:
+    if not path.exists() or path.read_text(encoding="utf-8") != content:
+        path.write_text(content, encoding="utf-8")
+        sys.stdout.write(f"{path}\n")
 
 
 if __name__ == "__main__":

@@ -70,7 +70,10 @@ async def list_goals(caller: Caller, request: ListGoals) -> GoalList:
 
 @table.operation("GET /api/goals/{goal_id}", needs="Read", on=GOAL)
 async def get_goal(caller: Caller, request: NamedGoal, goal: Goal) -> GoalDetails:
-    """Return one goal with its graph and what it has used."""
+    """Return one goal with its graph and what it has used.
+
+    `graph` has the status of each step, `spend` what is `used` of the `limit` of each dimension.
+    """
     return _show_details(goal, caller)
 
 
@@ -102,7 +105,7 @@ async def create_goal(caller: Caller, request: NewGoal) -> GoalDetails:
 
 @table.operation("POST /api/goals/{goal_id}/pause", needs="Chat", on=GOAL, ok=True, errors=(IllegalTransition,))
 async def pause_goal(caller: Caller, request: NamedGoal, goal: Goal) -> GoalDetails:
-    """Pause a goal; its running steps are stopped."""
+    """Pause a goal until it is resumed; its running steps are stopped."""
     return _show_details(await _commands(caller).pause(goal.id, goal.owner, by=caller.user.id), caller)
 
 
@@ -115,13 +118,16 @@ async def resume_goal(caller: Caller, request: NamedGoal, goal: Goal) -> GoalDet
 
 @table.operation("POST /api/goals/{goal_id}/cancel", needs="Chat", on=GOAL, ok=True, errors=(IllegalTransition,))
 async def cancel_goal(caller: Caller, request: NamedGoal, goal: Goal) -> GoalDetails:
-    """Cancel a goal; its running steps are stopped."""
+    """Cancel a goal for good; its running steps are stopped."""
     return _show_details(await _commands(caller).cancel(goal.id, goal.owner, by=caller.user.id), caller)
 
 
 @table.operation("DELETE /api/goals/{goal_id}", needs="Chat", on=GOAL, ok=True, errors=(Busy,))
 async def delete_goal(caller: Caller, request: NamedGoal, goal: Goal) -> Done:
-    """Cancel a goal, and delete it with the sessions that it works in."""
+    """Cancel a goal, and delete it with the sessions that it works in.
+
+    It is `busy` if a step does not stop within a second: try again.
+    """
     await caller.delete_goal(goal)
     return {}
 

@@ -39,7 +39,7 @@ SCHEDULE = Subject("schedule", "schedule_id", _find, lambda schedule: schedule.o
 
 
 class ListSchedules(Request):
-    """The schedules of the user, or of all users."""
+    """The schedules of the user, or of all users; `next` has the next times of each, `last` the last outcome."""
 
     everything: Everything = False
 
@@ -111,7 +111,7 @@ async def add_schedule(caller: Caller, request: NewSchedule) -> ScheduleView:
 
 @table.operation("GET /api/schedules/{schedule_id}", needs="Read", on=SCHEDULE)
 async def get_schedule(caller: Caller, request: NamedSchedule, schedule: Schedule) -> ScheduleDetails:
-    """Return one schedule with its last firings."""
+    """Return one schedule with its last ten runs as `firings`; `outcome` is the status of the task."""
     return {**_show(schedule, caller), "firings": await list_firings(caller.store, schedule)}
 
 
