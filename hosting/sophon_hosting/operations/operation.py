@@ -132,7 +132,8 @@ class Operation(Generic[Q, R]):
         """
         self.check(caller)
         for name, permission in request_shape(type(request)).needs.items():
-            if name in request.fields_set and getattr(request, name) not in (None, False):
+            value = getattr(request, name)
+            if name in request.fields_set and value is not None and value is not False:  # 0 is a value
                 check_permission(permission, caller.rights, is_operator=caller.user.operator)
         if self.subject is None:
             return await self.run(caller, request)

@@ -20,8 +20,7 @@ def parse_permission(text: str) -> str:
     of that name. `CallTools`: the level of `Chat` and the scope. `Operator`: an operator, whose token may act as one.
     `token: Approvals`: the scope alone.
     """
-    name = text.removeprefix(TOKEN_ONLY)
-    if name not in SCOPES and name not in _FEATURES:
+    if text not in _FEATURES and text.removeprefix(TOKEN_ONLY) not in SCOPES:
         raise ValueError(f"there is no permission {text!r}")
     return text
 

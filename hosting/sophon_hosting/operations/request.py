@@ -3,13 +3,14 @@
 That it is not loaded earlier buys 60 ms and 7 MB of each start of a host.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol, Self, get_args, get_origin, get_type_hints
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
 from sophon_hosting.client_api.validation_sentences import describe_error
+from sophon_hosting.operations.permission import parse_permission
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, GetJsonSchemaHandler
@@ -26,10 +27,13 @@ PERMISSION_KEY: Final = "x-permission"
 
 
 class Needs:
-    """Annotation of a field that needs a permission of its own where it is given: neither null nor false."""
+    """Annotation of a field that needs a permission of its own where it is given: neither null nor false.
+
+    Raises ValueError for a permission that does not exist, which every client would have.
+    """
 
     def __init__(self, permission: str) -> None:
-        self.permission = permission
+        self.permission = parse_permission(permission)
 
     def __get_pydantic_json_schema__(self, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> dict[str, Any]:
         return {**handler(schema), PERMISSION_KEY: [self.permission]}
@@ -165,10 +169,21 @@ def _build_shape(request: type[Request]) -> RequestShape:
     config: Any = dict(_CONFIG)
     model = create_model(request.__name__, __config__=config, __validators__=checks, **fields)
     model.__doc__ = request.__doc__
-    needs = {
-        name: each.permission for name, hint in hints.items() for each in get_args(hint)[1:] if isinstance(each, Needs)
-    }
+    needs: dict[str, str] = {}
+    for name, hint in hints.items():
+        for permission in _list_permissions(hint):
+            if name in needs:
+                raise TypeError(f"{request.__name__}.{name} needs two permissions; one would be lost")
+            needs[name] = permission
     return RequestShape(model, needs, upload_field)
+
+
+def _list_permissions(hint: Any) -> Iterator[str]:
+    """Yield the permissions in an annotation, at whatever depth, as in `Annotated[str, Needs("Chat")] | None`."""
+    for each in get_args(hint):
+        if isinstance(each, Needs):
+            yield each.permission
+        yield from _list_permissions(each)
 
 
 def describe_problems(errors: "list[ErrorDetails]") -> str:

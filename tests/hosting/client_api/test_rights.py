@@ -49,7 +49,7 @@ def test_what_a_level_may_not_use_is_answered_with_the_level_that_may() -> None:
 
 
 def test_what_no_level_may_use_says_so() -> None:
-    nobody = {name: {"Features": []} for name in ("ZeroTrust", "User", "Admin")}
+    nobody: dict[str, Any] = {name: {"Features": []} for name in ("ZeroTrust", "User", "Admin")}
     with pytest.raises(LevelNeeded, match="open to no level") as caught:
         rights({"Levels": nobody}).require("Export")
 
@@ -62,6 +62,12 @@ def test_what_a_token_may_not_do_is_answered_with_the_scope_that_it_needs() -> N
     payload = to_error_payload(caught.value)
 
     assert (payload.status, payload.code, payload.extra) == (403, "scope_needed", {"scope": "Chat"})
+
+
+def test_what_a_person_sees_of_a_history_follows_from_the_level_alone() -> None:
+    rights({}, scopes={"Read"}).require("FullHistory")
+    with pytest.raises(LevelNeeded):
+        rights(ZERO, scopes={"Read"}).require("FullHistory")
 
 
 def test_scopes_contain_scopes_only() -> None:

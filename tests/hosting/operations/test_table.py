@@ -35,9 +35,10 @@ def test_what_two_features_declare_is_an_error_that_names_both(second: Table, wh
     assert what in str(raised.value)
 
 
-def test_a_permission_that_does_not_exist_is_an_error_where_it_is_declared() -> None:
-    with pytest.raises(ValueError, match="'Chta'"):
-        Table("things").operation("GET /api/things", needs="Chta")
+@pytest.mark.parametrize("permission", ["Chta", "", "token: Chta", "token: FullHistory"])
+def test_a_permission_that_does_not_exist_is_an_error_where_it_is_declared(permission: str) -> None:
+    with pytest.raises(ValueError, match=f"'{permission}'"):
+        Table("things").operation("GET /api/things", needs=permission)
 
 
 class Page(Request):

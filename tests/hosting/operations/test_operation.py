@@ -1,0 +1,170 @@
+"""A call of an operation: what is checked before it runs, whoever calls and by whatever way."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+
+from sophon.errors import NotFound
+from sophon.settings import Settings
+from sophon.settings.sections.permissions import LevelNeeded
+from sophon.stores.sql_store import SqlStore
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.remote.store_send import StoreSend
+from sophon_hosting.client_api.authentication import User
+from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.client_api.client_errors import Forbidden
+from sophon_hosting.client_api.rights import ClientRights, ScopeNeeded
+from sophon_hosting.client_api.stored_caller import RunningHostRequired, StoredCaller
+from sophon_hosting.client_api.user_sessions import UserSessions
+from sophon_hosting.features.goals.operations import create_goal
+from sophon_hosting.operations.operation import Subject
+from sophon_hosting.operations.request import Everything, Needs, NoFields, Request, request_shape
+from sophon_hosting.operations.results import Done
+from sophon_hosting.operations.table import Table
+
+
+class Things(Request):
+    """Things, some of which only some may have."""
+
+    everything: Everything = False
+    older_than: Annotated[int | None, Needs("Export")] = None
+    model: Annotated[str, Needs("ChooseModel")] | None = None
+
+
+table = Table("things")
+
+
+@table.operation("GET /api/things", needs="Read")
+async def list_things(caller: Caller, request: Things) -> Done:
+    """List things."""
+    return {}
+
+
+def a_caller(scopes: set[str] | None = None, *, operator: bool = False, **settings: Any) -> Caller:
+    """The user of an open store with other rights than it has."""
+    caller = StoredCaller(SqlStore("memory://"), Settings.from_mapping(settings))
+    permissions = caller.settings.permissions
+    caller.rights = ClientRights.resolve(permissions, "ada", channel="hub", is_operator=operator, scopes=scopes)
+    if not operator:
+        caller.user = User("ada")
+    caller.sessions = UserSessions(caller.store.sessions, caller.user, knows_all=operator)
+    return caller
+
+
+@pytest.mark.parametrize(
+    ("values", "scopes", "refusal"),
+    [
+        ({}, {"Read"}, None),
+        ({}, {"Memory"}, ScopeNeeded),
+        ({"everything": False, "older_than": None, "model": None}, {"Read"}, None),
+        ({"everything": True}, {"Read"}, ScopeNeeded),
+        ({"everything": True}, None, Forbidden),
+        ({"older_than": 5}, {"Read"}, ScopeNeeded),
+        ({"older_than": 0}, {"Read"}, ScopeNeeded),
+        ({"older_than": 0}, {"Export"}, None),
+        ({"model": "large"}, {"Read"}, ScopeNeeded),
+        ({"model": ""}, {"Read"}, ScopeNeeded),
+        ({"model": "large"}, {"Read", "ChooseModel"}, None),
+    ],
+)
+async def test_a_field_needs_its_own_permission_where_it_is_given(
+    values: dict[str, Any], scopes: set[str] | None, refusal: type[Exception] | None
+) -> None:
+    request = Things.validate(values)
+    if refusal is None:
+        assert await list_things.call(a_caller(scopes), request) == {}
+    else:
+        with pytest.raises(refusal):
+            await list_things.call(a_caller(scopes), request)
+
+
+async def test_an_operator_may_give_every_field() -> None:
+    given = Things.validate({"everything": True, "older_than": 5, "model": "large"})
+    assert await list_things.call(a_caller(operator=True), given) == {}
+
+
+def test_a_field_with_two_permissions_or_an_unknown_one_is_an_error() -> None:
+    class TwoPermissions(Request):
+        """A field that would lose one of its permissions."""
+
+        everything: Annotated[Everything, Needs("FullHistory")] = False
+
+    with pytest.raises(TypeError, match="everything"):
+        request_shape(TwoPermissions)
+    with pytest.raises(ValueError, match="'Opertor'"):
+        Needs("Opertor")
+
+
+class NamedThing(Request):
+    """A thing by its name."""
+
+    name: str
+
+
+OWNERS = {"kettle": "ada", "teapot": "bob"}
+
+
+async def find_owner(caller: Caller, name: str) -> str | None:
+    return OWNERS.get(name)
+
+
+THING = Subject("thing", "name", find_owner, lambda owner: owner)
+
+
+class Shown(Done):
+    """The owner of a thing."""
+
+    owner: str
+
+
+@table.operation("GET /api/things/{name}", needs="Read", on=THING)
+async def show_thing(caller: Caller, request: NamedThing, owner: str) -> Shown:
+    """Show a thing."""
+    return {"owner": owner}
+
+
+async def test_what_belongs_to_another_user_does_not_exist() -> None:
+    ada = a_caller()
+    assert await show_thing.call(ada, NamedThing.validate({"name": "kettle"})) == {"owner": "ada"}
+    refusals: list[str] = []
+    for name in ("teapot", "spoon"):
+        with pytest.raises(NotFound) as raised:
+            await show_thing.call(ada, NamedThing.validate({"name": name}))
+        refusals.append(str(raised.value).replace(name, "x"))
+    assert refusals[0] == refusals[1]
+    olga = a_caller(operator=True)
+    assert await show_thing.call(olga, NamedThing.validate({"name": "teapot"})) == {"owner": "bob"}
+
+
+async def test_the_permission_is_checked_before_the_row_is_looked_for() -> None:
+    for name in OWNERS:
+        with pytest.raises(ScopeNeeded):
+            await show_thing.call(a_caller({"Memory"}), NamedThing.validate({"name": name}))
+
+
+async def test_the_permissions_hold_where_no_host_runs() -> None:
+    store = SqlStore("memory://")
+    await store.open()
+    goals: dict[str, Any] = {"Goals": {"Enabled": True}}
+    nothing: dict[str, Any] = {**goals, "Permissions": {"Levels": {"Admin": {"Features": []}}}}
+    request = create_goal.request.validate({"title": "Birds"})
+    with pytest.raises(LevelNeeded):
+        await create_goal.call(StoredCaller(store, Settings.from_mapping(nothing)), request)
+    assert await store.goals.list(owner=None, limit=10) == []
+    await create_goal.call(StoredCaller(store, Settings.from_mapping(goals)), request)
+    assert len(await store.goals.list(owner=None, limit=10)) == 1
+    await store.close()
+
+
+def test_what_needs_a_running_host_says_so_by_its_name(tmp_path: Path) -> None:
+    @Table("things").operation("POST /api/things/wake", needs="Operator")
+    async def wake_things(caller: Caller, request: NoFields) -> Done:
+        """Wake the things of a host."""
+        return {} if caller.host.is_shutting_down else {}
+
+    (tmp_path / "appsettings.json").write_text("{}")
+    options = GlobalOptions(tmp_path / "appsettings.json", overrides=("Store.Url=memory://",))
+    with pytest.raises(RunningHostRequired, match="`wake things` needs a running host") as raised:
+        StoreSend(options, Settings.from_mapping({}))(wake_things, NoFields.validate({}))
+    assert raised.value.code == "no_host"
