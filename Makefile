@@ -55,6 +55,7 @@ fix: $(VENV)/.dev ## let ruff fix what it can
 
 generate: $(VENV)/.dev ## write the OpenAPI document and the tables of docs/ anew, from the code
 	$(BIN)/python -m sophon_hosting.reference
+	$(BIN)/python -m tests.hosting.permissions
 
 bench: $(VENV)/.dev $(PAGE) ## measure, each figure beside a baseline of the same run
 	$(BIN)/python -m tests.bench

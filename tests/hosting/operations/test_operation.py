@@ -159,9 +159,9 @@ async def test_the_permissions_hold_where_no_host_runs() -> None:
 
 def test_what_needs_a_running_host_says_so_by_its_name(tmp_path: Path) -> None:
     @Table("things").operation("POST /api/things/wake", needs="Operator")
-    async def wake_things(caller: Caller, request: NoFields) -> Done:
+    async def wake_things(caller: Caller, request: NoFields) -> Shown:
         """Wake the things of a host."""
-        return {} if caller.host.is_shutting_down else {}
+        return {"owner": caller.host.services.settings.chain.name}
 
     (tmp_path / "appsettings.json").write_text("{}")
     options = GlobalOptions(tmp_path / "appsettings.json", overrides=("Store.Url=memory://",))

@@ -1,4 +1,4 @@
-"""Writes the table of permissions in docs/trust-model.md anew: `python -m tests.hosting.permissions`.
+"""Writes the table of permissions in docs/trust-model.md anew: `python -m tests.hosting.permissions` (`make generate`).
 
 Who may do what is decided by whoever reviews the change of that page.
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sophon_hosting.features.registry import REGISTRY
-from tests.hosting.permissions.page import render_all, write_table
+from tests.hosting.permissions.page import PAGE, render_page, render_permissions
 from tests.hosting.permissions.survey import survey_of
 
 
@@ -16,7 +16,8 @@ async def main() -> None:
     """Survey a host once, and replace the table."""
     with TemporaryDirectory() as folder:
         async with survey_of(Path(folder), REGISTRY) as survey:
-            write_table(await render_all(survey, REGISTRY))
+            table = await render_permissions(survey, REGISTRY)
+    PAGE.write_text(render_page(PAGE.read_text(encoding="utf-8"), table), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,42 +1,33 @@
 """Table of permissions in docs/trust-model.md, made of what the survey has found."""
 
 from pathlib import Path
-from typing import Any
 
-from sophon_hosting.operations.operation import Operation
+from sophon_hosting.operations.doc_tables import render_table, replace_table
 from sophon_hosting.operations.table import Registry
-from tests.hosting.permissions.survey import Survey, list_probes
+from tests.hosting.permissions.survey import Permissions, Survey, list_probes
 
 PAGE = Path(__file__).parents[3] / "docs" / "trust-model.md"
-BEGIN, END = "<!-- generated: permissions -->", "<!-- end of permissions -->"
-HEAD = ["| feature | operation | user | operator | ZeroTrust | scope of a token |", "|---|---|---|---|---|---|"]
+HEADER = ["feature", "operation", "user", "operator", "`ZeroTrust`", "scope of a token"]
 
 
-async def render_all(survey: Survey, registry: Registry) -> str:
+async def render_permissions(survey: Survey, registry: Registry) -> str:
     """Return the table; a feature is named in its first row."""
-    lines, last = list(HEAD), ""
+    rows: list[list[str]] = []
+    last = ""
     for feature, operation, field in list_probes(registry):
-        cells = await render_row(survey, operation, field)
-        lines.append(f"| {'' if feature == last else f'**{feature}**'} | {cells}")
+        found = await survey.find_permissions(operation, field)
+        name = operation.name.replace("_", " ")
+        label = f"{name}, with `{field}`" if field else name
+        rows.append(["" if feature == last else f"**{feature}**", label, *list_cells(found)])
         last = feature
-    return "\n".join(lines)
+    return render_table(HEADER, rows)
 
 
-async def render_row(survey: Survey, operation: Operation[Any, Any], field: str) -> str:
-    """Return the cells behind the feature, of one operation or of one field of it."""
-    name = operation.name.replace("_", " ")
-    found = await survey.find_permissions(operation, field)
-    label = f"{name}, with `{field}`" if field else name
-    return f"{label} | {found.user} | {found.operator} | {found.zero_trust} | {found.token} |"
+def list_cells(found: Permissions) -> list[str]:
+    """Return the cells behind the name of an operation."""
+    return [found.user, found.operator, found.zero_trust, found.token]
 
 
-def read_table() -> str:
-    """Return the table of the page."""
-    return PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0].strip()
-
-
-def write_table(table: str) -> None:
-    """Replace the table of the page."""
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+def render_page(page: str, table: str) -> str:
+    """Return the page with its table."""
+    return replace_table(page, "permissions", table)
