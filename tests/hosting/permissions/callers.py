@@ -12,7 +12,8 @@ from tests.hosting.http.api_shapes.served import Served
 TOKENS = {name.upper(): f"token-of-{name}" for name in ("ada", "bob", "zoe", "olga")}
 """Ada and Bob are users, Zoe is one whom nobody trusts, Olga is an operator."""
 
-PERMISSIONS = {"Permissions": {"Users": {"zoe": {"Level": "ZeroTrust"}}}}
+PERMISSIONS = {"Permissions": {"Users": {"zoe": {"Level": "ZeroTrust"}}, "Levels": {"ZeroTrust": {"Tools": ["pay"]}}}}
+"""Zoe may call a tool, so that she has an approval."""
 
 
 class Callers:

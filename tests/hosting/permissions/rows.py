@@ -1,49 +1,98 @@
-"""Rows of a user, one for each kind that operations are about, made by the user's own requests where there are any."""
+"""Rows of a user, one for each kind that operations are about; each holds a word that nobody else may be shown."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 
-from sophon import Risk, ToolCall
-from sophon.approvals import ApprovalRequest
+from sophon.learning.trajectories import Trajectory
+from sophon.skills.custom_tools import CustomToolDraft
+from sophon.stores import MemoryEntry
 from sophon.stores.grants.contract import StandingGrant
-from sophon.stores.runs.contract import Run
+from sophon.stores.trajectories.contract import TrajectoryWrite
+from tests.hosting.http.api_shapes.features import BINARY
 from tests.hosting.http.api_shapes.served import Served
 
-TITLE = "kestrel"
-"""Word in every row of everybody, which nobody else may be shown."""
+USERS = ("ada", "zoe", "olga")
+"""Users who have rows; Bob has none."""
+
+
+def secret_of(user: str) -> str:
+    """Return the word in every row of a user."""
+    return f"kestrel-of-{user}"
+
+
+async def _send_message(served: Served, user: str) -> str:
+    return await served.finish(f"hello {secret_of(user)}", f"session-of-{user}", user=user)
+
+
+async def _add_session(served: Served, user: str) -> str:
+    await _send_message(served, user)
+    return f"session-of-{user}"
+
+
+async def _ask_approval(served: Served, user: str) -> str:
+    task_id = await served.begin(f"pay {secret_of(user)}", f"paying-{user}", user=user)
+    await served.until_status(task_id, "suspended")
+    open_ones = await served.store.approvals.list(open_only=True)
+    return next(each.request.id for each in open_ones if each.request.arguments["to"] == secret_of(user))
+
+
+async def _add_grant(served: Served, user: str) -> str:
+    now, secret = served.services.clock.now(), secret_of(user)
+    grant = StandingGrant(
+        f"grt_{user}", "always", user, "", "pay", "high", {"to": {}}, secret, user, now, now + timedelta(days=1)
+    )
+    return (await served.store.grants.add(grant)).id
 
 
 async def _add_goal(served: Served, user: str) -> str:
-    made = await served.send("POST /api/goals", {"title": TITLE}, user=user)
+    made = await served.send("POST /api/goals", {"title": secret_of(user)}, user=user)
     return str(made.json()["goal_id"])
 
 
 async def _add_schedule(served: Served, user: str) -> str:
-    made = await served.send("POST /api/schedules", {"text": TITLE, "cron": "0 8 * * *"}, user=user)
+    made = await served.send("POST /api/schedules", {"text": secret_of(user), "cron": "0 8 * * *"}, user=user)
     return str(made.json()["schedule_id"])
 
 
-async def _add_approval(served: Served, user: str) -> str:
-    """Nobody trusts Zoe to call `pay`, so the question is stored as a turn would have asked it."""
-    await served.store.runs.accept(Run(f"asked-{user}", f"asked-{user}", user, text=TITLE))
-    call = ToolCall("c", "pay", {"to": TITLE})
-    request = ApprovalRequest.from_call(call, f"asked-{user}", Risk.HIGH, session_id=f"asked-{user}")
-    await served.store.approvals.get_or_create(request, served.services.clock.now())
-    return request.id
+async def _upload_attachment(served: Served, user: str) -> str:
+    secret = secret_of(user)
+    path = f"POST /api/attachments?name={secret}.txt"
+    made = await served.send(path, user=user, content=secret.encode(), headers=BINARY)
+    return str(made.json()["attachment"]["id"])
 
 
-async def _add_grant(served: Served, user: str) -> str:
-    now, grant_id = served.services.clock.now(), f"grt_{user}"
-    until = now + timedelta(days=1)
-    grant = StandingGrant(grant_id, "always", user, "", "wreck", "high", {}, f"to: {TITLE}", user, now, until)
-    await served.store.grants.add(grant)
-    return grant_id
+async def _remember(served: Served, user: str) -> str:
+    await served.services.memory.write(MemoryEntry(f"memory-of-{user}", secret_of(user), scope=user))
+    return f"memory-of-{user}"
+
+
+async def _add_trajectory(served: Served, user: str) -> str:
+    task_id, secret = await _send_message(served, user), secret_of(user)
+    run = await served.store.runs.get(task_id)
+    kept = Trajectory(task_id, run.session_id, user, served.services.clock.now(), secret, secret)
+    await served.store.trajectories.add([TrajectoryWrite(kept, 10)])
+    return task_id
+
+
+async def _write_custom_tool(served: Served, user: str) -> str:
+    assert served.services.custom_tools is not None
+    name = f"double_{user}"
+    draft = CustomToolDraft(name, secret_of(user), "print(1)", {"type": "object"})
+    served.services.custom_tools.create(draft, owner=user, at="2026-01-01")
+    return name
 
 
 ROWS: Mapping[str, Callable[[Served, str], Awaitable[str]]] = {
-    "approval": _add_approval,
-    "goal": _add_goal,
+    "session": _add_session,
+    "task": _send_message,
+    "trace": _send_message,
+    "trajectory": _add_trajectory,
+    "approval": _ask_approval,
     "grant": _add_grant,
+    "goal": _add_goal,
     "schedule": _add_schedule,
+    "attachment": _upload_attachment,
+    "memory": _remember,
+    "custom tool": _write_custom_tool,
 }
 """Function that makes a row of a user and returns its id, by the kind that `Subject` names."""

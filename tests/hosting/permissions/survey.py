@@ -20,13 +20,10 @@ from sophon_hosting.operations.request import Request, request_shape
 from sophon_hosting.operations.table import Registry
 from tests.hosting.http.api_shapes.served import Served, serve
 from tests.hosting.permissions.callers import PERMISSIONS, TOKENS, Callers
-from tests.hosting.permissions.rows import ROWS
+from tests.hosting.permissions.rows import ROWS, USERS
 
 Reach = Literal["yes", "own", "all", "–"]
 """What callers may do: everything of an operation, on rows of their own, on those of everybody, nothing."""
-
-USERS = ("ada", "zoe", "olga")
-"""Users who have rows; Bob has none."""
 
 REFUSALS = frozenset({"level_needed", "scope_needed", "forbidden", "not_found"})
 
@@ -126,9 +123,10 @@ def list_probes(registry: Registry) -> Iterable[tuple[str, Operation[Any, Any], 
 @asynccontextmanager
 async def survey_of(folder: Path, registry: Registry) -> AsyncGenerator[Survey]:
     """Start a host in an empty folder, and make a row of each kind for each user who has some."""
-    kinds = sorted({each.subject.kind for each in registry.operations if each.subject is not None})
+    unknown = {each.subject.kind for each in registry.operations if each.subject is not None} - set(ROWS)
+    assert not unknown, f"tests/hosting/permissions/rows.py makes no rows of {sorted(unknown)}"
     async with serve(folder, tokens=TOKENS, more=PERMISSIONS) as served:
-        yield Survey(served, {(kind, user): await ROWS[kind](served, user) for kind in kinds for user in USERS})
+        yield Survey(served, {(kind, user): await make(served, user) for kind, make in ROWS.items() for user in USERS})
 
 
 async def _reach(*_: object) -> NoReturn:
