@@ -99,6 +99,7 @@ _EVENT_TYPES: Final[dict[str, type[Event]]] = {}
 """Event classes by wire name."""
 
 _SCALAR_TYPES = frozenset({str, int, float, bool, type(None)})
+_CONVERTERS: Mapping[type[Any], Callable[[Any], Any]] = {dict: dict, tuple: list, Usage: Usage.to_json}
 
 
 def event_types() -> Mapping[str, type[Event]]:
@@ -133,11 +134,7 @@ def _field_names(event: type[Event]) -> tuple[str, ...]:
 
 
 def _to_jsonable(value: Any) -> Any:
-    kind: Any = type(value)  # the exact types first: an event has a dict or a tuple more often than anything else
-    if kind is dict:
-        return value.copy()
-    if kind is tuple:
-        return list(value)
-    if isinstance(value, Usage):
-        return value.to_json()
+    convert = _CONVERTERS.get(type(value))  # exact types first: these are nearly all
+    if convert is not None:
+        return convert(value)
     return dict(value) if isinstance(value, Mapping) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON data
