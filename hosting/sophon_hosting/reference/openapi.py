@@ -45,7 +45,7 @@ def build_document(
     return {
         "openapi": "3.1.0",
         "info": {"title": "Sophon", "version": version, "description": INTRODUCTION},
-        "tags": [{"name": table.feature} for table in registry.tables],
+        "tags": [{"name": each} for each in dict.fromkeys(tags.values())],
         "security": [{"token": []}],
         "paths": dict(sorted(paths.items())),
         "components": {

@@ -1,6 +1,6 @@
 """Tables of the operations of docs/api.md: route, permission, and what docstrings and fields say."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sophon_hosting.features.registry import REGISTRY
@@ -9,7 +9,6 @@ from sophon_hosting.operations.doc_tables import render_table
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.permission import TOKEN_ONLY
 from sophon_hosting.operations.request import request_shape
-from sophon_hosting.operations.table import Table
 from sophon_hosting.reference.json_schemas import JsonSchema, OperationSchemas
 
 FIELDS_OF_MANY = frozenset({"limit", "everything", "wait"})
@@ -40,20 +39,19 @@ PAGES: Final[Mapping[str, str]] = {
 
 def operation_tables() -> str:
     """Return a heading and a table for each feature; the heading is a link to the page about it."""
+    by_feature: dict[str, list[Operation[Any, Any]]] = {}
+    for table in REGISTRY.tables:
+        by_feature.setdefault(table.feature, []).extend(each for each in table.operations if each.path)
     schemas = OperationSchemas(REGISTRY.operations)
-    return "\n\n".join(_section(table, schemas) for table in REGISTRY.tables if _offered(table))
+    return "\n\n".join(_section(feature, found, schemas) for feature, found in by_feature.items() if found)
 
 
-def _offered(table: Table) -> list[Operation[Any, Any]]:
-    return [each for each in table.operations if each.path]
-
-
-def _section(table: Table, schemas: OperationSchemas) -> str:
-    name, page = table.feature.capitalize(), PAGES.get(table.feature)
+def _section(feature: str, operations: Sequence[Operation[Any, Any]], schemas: OperationSchemas) -> str:
+    name, page = feature.capitalize(), PAGES.get(feature)
     title = f"[{name}]({page})" if page else name
     rows = [
         (f"`{each.method} {each.path}`", ", ".join(map(_permission, each.needs)), _explain(each, schemas.request(each)))
-        for each in _offered(table)
+        for each in operations
     ]
     return f"### {title}\n\n" + render_table(("route", "needs", ""), rows)
 
