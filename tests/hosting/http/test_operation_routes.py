@@ -14,6 +14,7 @@ from sophon_hosting.operations.table import Table
 from tests.hosting.http import conftest
 from tests.hosting.http.conftest import Api
 
+# Its paths are below /v1/: each answer below /api/ is compared with the result that the registry declares.
 table = Table("things")
 
 
@@ -36,37 +37,37 @@ class Called(Done):
     called: str
 
 
-@table.operation("GET /api/things/{name}", needs="Read")
+@table.operation("GET /v1/things/{name}", needs="Read")
 async def get_thing(caller: Caller, request: NamedThing) -> Called:
     """Show a thing."""
     return {"called": f"get {request.name} {request.count}"}
 
 
-@table.operation("GET /api/things", needs="Read")
+@table.operation("GET /v1/things", needs="Read")
 async def list_things(caller: Caller, request: Things) -> Called:
     """List things."""
     return {"called": f"list {request.everything}"}
 
 
-@table.operation("GET /api/things/{name}/{count}", needs="Read")
+@table.operation("GET /v1/things/{name}/{count}", needs="Read")
 async def get_part(caller: Caller, request: NamedThing) -> Called:
     """Show a part of a thing."""
     return {"called": f"part {request.count} of {request.name}"}
 
 
-@table.operation("GET /api/things/{name}/parts", needs="Read")
+@table.operation("GET /v1/things/{name}/parts", needs="Read")
 async def list_parts(caller: Caller, request: NamedThing) -> Called:
     """List the parts of a thing; declared after the route that has a field in place of `parts`."""
     return {"called": f"parts of {request.name}"}
 
 
-@table.operation("POST /api/things/{name}", needs="Chat")
+@table.operation("POST /v1/things/{name}", needs="Chat")
 async def change_thing(caller: Caller, request: NamedThing) -> Called:
     """Change a thing."""
     return {"called": f"change {request.name} {request.count}"}
 
 
-@table.operation("DELETE /api/things/{name}", needs="Chat")
+@table.operation("DELETE /v1/things/{name}", needs="Chat")
 async def delete_thing(caller: Caller, request: NamedThing) -> Called:
     """Delete a thing."""
     return {"called": f"delete {request.name} {request.count}"}
@@ -82,25 +83,25 @@ async def things(serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("call", "body", "status", "answer"),
     [
-        ("GET /api/things/kettle?count=2", None, 200, "get kettle 2"),
-        ("GET /api/things/kettle/2", None, 200, "part 2 of kettle"),
-        ("GET /api/things/kettle/parts", None, 200, "parts of kettle"),
-        ("GET /api/things?everything=false", None, 200, "list False"),
-        ("GET /api/things?everything=true", None, 403, "only an operator may do this"),
-        ("POST /api/things/kettle", {"count": 2}, 200, "change kettle 2"),
-        ("POST /api/things/kettle", None, 200, "change kettle 1"),
-        ("DELETE /api/things/kettle?count=2", None, 200, "delete kettle 2"),
-        ("POST /api/things/kettle", {"count": "2"}, 400, "count: it must be a whole number"),
-        ("POST /api/things/kettle", {"name": "pot"}, 400, "name: it stands in the path, and once more in the request"),
-        ("GET /api/things/kettle?name=pot", None, 400, "name: it stands in the path, and once more in the request"),
-        ("DELETE /api/things/kettle?name=pot", None, 400, "name: it stands in the path"),
-        ("POST /api/things/kettle?count=2", {}, 400, "count: the query must be empty, fields go into the body"),
-        ("POST /api/things/kettle?name=pot", {}, 400, "name: the query must be empty"),
-        ("GET /api/things/kettle?count=2&count=3", None, 400, "count: given more than once"),
-        ("DELETE /api/things/kettle?count=2&count=2", None, 400, "count: given more than once"),
-        ("GET /api/things/kettle?colour=red", None, 400, "colour: there is no such field"),
-        ("POST /api/things/kettle", [1], 400, "body: it must be an object"),
-        ("POST /api/things/kettle", {"fields_set": ["count"]}, 400, "fields_set: there is no such field"),
+        ("GET /v1/things/kettle?count=2", None, 200, "get kettle 2"),
+        ("GET /v1/things/kettle/2", None, 200, "part 2 of kettle"),
+        ("GET /v1/things/kettle/parts", None, 200, "parts of kettle"),
+        ("GET /v1/things?everything=false", None, 200, "list False"),
+        ("GET /v1/things?everything=true", None, 403, "only an operator may do this"),
+        ("POST /v1/things/kettle", {"count": 2}, 200, "change kettle 2"),
+        ("POST /v1/things/kettle", None, 200, "change kettle 1"),
+        ("DELETE /v1/things/kettle?count=2", None, 200, "delete kettle 2"),
+        ("POST /v1/things/kettle", {"count": "2"}, 400, "count: it must be a whole number"),
+        ("POST /v1/things/kettle", {"name": "pot"}, 400, "name: it stands in the path, and once more in the request"),
+        ("GET /v1/things/kettle?name=pot", None, 400, "name: it stands in the path, and once more in the request"),
+        ("DELETE /v1/things/kettle?name=pot", None, 400, "name: it stands in the path"),
+        ("POST /v1/things/kettle?count=2", {}, 400, "count: the query must be empty, fields go into the body"),
+        ("POST /v1/things/kettle?name=pot", {}, 400, "name: the query must be empty"),
+        ("GET /v1/things/kettle?count=2&count=3", None, 400, "count: given more than once"),
+        ("DELETE /v1/things/kettle?count=2&count=2", None, 400, "count: given more than once"),
+        ("GET /v1/things/kettle?colour=red", None, 400, "colour: there is no such field"),
+        ("POST /v1/things/kettle", [1], 400, "body: it must be an object"),
+        ("POST /v1/things/kettle", {"fields_set": ["count"]}, 400, "fields_set: there is no such field"),
     ],
 )
 async def test_each_field_has_its_one_place(things: Api, call: str, body: object, status: int, answer: str) -> None:
@@ -115,17 +116,17 @@ async def test_each_field_has_its_one_place(things: Api, call: str, body: object
 @pytest.mark.parametrize(("token", "status"), [("reader", 403), ("nobody", 401)])
 async def test_a_body_is_not_read_of_who_lacks_the_permission(things: Api, token: str, status: int) -> None:
     head = (
-        "POST /api/things/kettle HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        "POST /v1/things/kettle HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
         f"Authorization: Bearer token-of-{token}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
     )
     answer = await things.raw(head.encode())  # the body never comes
     assert answer.startswith(f"HTTP/1.1 {status} ".encode()), answer
     refused = await (await things.open(token)).post(
-        "/api/things/kettle", content="no JSON", headers={"Content-Type": "application/json"}
+        "/v1/things/kettle", content="no JSON", headers={"Content-Type": "application/json"}
     )
     assert refused.status_code == status
 
 
 async def test_an_operator_gets_everything(things: Api) -> None:
     olga = await things.open("olga")
-    assert (await olga.get("/api/things?everything=true")).json() == {"called": "list True"}
+    assert (await olga.get("/v1/things?everything=true")).json() == {"called": "list True"}
