@@ -39,7 +39,6 @@ from sophon_hosting.http.api import (
     tools,
     traces,
     trajectories,
-    usage,
     webhooks,
     workspace,
 )
@@ -83,7 +82,6 @@ API_ROUTES: Sequence[web.AbstractRouteDef] = [
     *memory.routes,
     *workspace.routes,
     *persons.routes,
-    *usage.routes,
     *trajectories.routes,
     *traces.routes,
     *host_info.routes,

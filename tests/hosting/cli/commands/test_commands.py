@@ -5,7 +5,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +127,8 @@ def test_the_status_has_chain_strategy_and_the_cost_by_tier(sophon: Command) -> 
 
 def test_the_first_day_counts_in_the_time_zone_of_the_books() -> None:
     late = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
-    assert first_day(late, "UTC", 1) == "2026-03-01"
-    assert first_day(late, "UTC", 3) == "2026-02-27"
+    assert first_day(late, "UTC", 1) == date(2026, 3, 1)
+    assert first_day(late, "UTC", 3) == date(2026, 2, 27)
 
 
 def test_config_shows_what_is_in_force_without_secrets(sophon: Command) -> None:
