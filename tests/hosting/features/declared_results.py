@@ -11,7 +11,6 @@ from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
 from sophon_hosting.features.agents import results as agents
-from sophon_hosting.features.approvals import results as approvals
 from sophon_hosting.features.attachments import results as attachments
 from sophon_hosting.features.guards import results as guards
 from sophon_hosting.features.host import results as host
@@ -31,7 +30,6 @@ from sophon_hosting.features.tasks import results as tasks
 from sophon_hosting.features.tokens import results as tokens
 from sophon_hosting.features.tools import results as tools
 from sophon_hosting.features.traces import results as traces
-from sophon_hosting.features.usage import results as usage
 from sophon_hosting.features.webhooks import results as webhooks
 from sophon_hosting.hub import client_event_handlers
 from sophon_hosting.operations.results import Done
@@ -40,11 +38,6 @@ ROUTES: Mapping[str, Any] = {
     "GET /api/agents": agents.AgentList,
     "GET /api/agents/{name}": agents.AgentDetails,
     "POST /api/agents/cancel": agents.CancelledSubAgent,
-    "GET /api/approvals": approvals.ApprovalList,
-    "GET /api/approvals/{approval_id}": approvals.ApprovalView,
-    "POST /api/approvals/{approval_id}": approvals.ApprovalView,
-    "GET /api/grants": approvals.GrantList,
-    "DELETE /api/grants/{grant_id}": approvals.GrantView,
     "POST /api/attachments": attachments.UploadedAttachment,
     "GET /api/attachments": attachments.AttachmentList,
     "DELETE /api/attachments/{attachment_id}": Done,
@@ -136,8 +129,6 @@ ROUTES: Mapping[str, Any] = {
     "GET /api/traces/{task_id}/messages": history.TurnRecords,
     "GET /api/replay-choices": traces.ReplayChoices,
     "POST /api/traces/{task_id}/replay": traces.ReplayComparison,
-    "GET /api/usage": usage.UsageReport,
-    "GET /api/usage/turns": usage.TurnReport,
     "GET /api/webhooks": webhooks.WebhookList,
     "POST /api/webhooks/{webhook_id}/test": webhooks.SentTest,
 }
@@ -155,6 +146,8 @@ NO_RESULT = frozenset(
 def find_result(name: str) -> Any:
     """Return the declared result of a route, `METHOD /path/{of}/route`, or of `event NAME`. Raises KeyError."""
     kind, _, event = name.partition(" ")
+    if kind == "event" and event in REGISTRY.by_event:
+        return REGISTRY.by_event[event].result
     if kind == "event":
         return get_type_hints(client_event_handlers._HANDLERS[event])["return"]
     for each in REGISTRY.operations:

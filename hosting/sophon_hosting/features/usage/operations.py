@@ -28,9 +28,7 @@ class UsageQuery(Request):
     """Usage of one session, or of all of them, which is for operators."""
 
     since: Annotated[date | None, Doc("First day, as 2026-01-31.")] = None
-    session_id: Annotated[str | None, Doc("All usage of this session; without it, that of all, for operators.")] = (
-        None
-    )
+    session_id: Annotated[str | None, Doc("All usage of this session; without it, that of all, for operators.")] = None
 
 
 class TurnQuery(Request):
