@@ -133,7 +133,7 @@ def _field_names(event: type[Event]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(event))
 
 
-def _to_jsonable(value: object) -> Any:
+def _to_jsonable(value: Any) -> Any:
     convert = _CONVERTERS.get(type(value))  # exact types first: these are nearly all
     if convert is not None:
         return convert(value)

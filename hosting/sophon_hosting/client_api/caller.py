@@ -17,7 +17,7 @@ from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden
-from sophon_hosting.client_api.connection import Connection, DirectConnection
+from sophon_hosting.client_api.connection import Connection, DirectConnection, ServedProcess
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
 from sophon_hosting.client_api.history_view import HistoryView
 from sophon_hosting.client_api.reply import Reply
@@ -27,6 +27,7 @@ from sophon_hosting.off_the_record.session_ids import is_generated_id
 
 if TYPE_CHECKING:
     from sophon.goals.goal import Goal
+    from sophon.mcp.supervisor import McpSupervisor
     from sophon_hosting.host import Host
 
 
@@ -100,6 +101,11 @@ class Caller:
         return self._host
 
     @property
+    def process(self) -> ServedProcess:
+        """The process that serves the user."""
+        return self.connection.process
+
+    @property
     def is_off_the_record(self) -> bool:
         """Whether the host is that of conversations off the record."""
         return self._host.is_off_the_record
@@ -170,6 +176,10 @@ class Caller:
     async def delete_goal(self, goal: "Goal") -> None:
         """Cancel a goal, and delete it with the sessions that it works in. Raises Busy."""
         await self.host.delete_goal(goal)
+
+    def open_mcp_servers(self) -> "AbstractAsyncContextManager[McpSupervisor | None]":
+        """Return the MCP servers, which are there while the block lasts; None if there are none."""
+        return nullcontext(self.host.mcp)
 
     def subscribing(self) -> AbstractAsyncContextManager[Callable[[str], Awaitable[None]]]:
         """Return what `Subscriptions.during` returns; without events, it subscribes to nothing."""

@@ -1,7 +1,11 @@
 """Caller at a store that no host of this machine serves: what is asked is written there for the next start."""
 
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from sophon.approvals import Decision, turn_id_from_request
 from sophon.clock import SystemClock
@@ -13,13 +17,20 @@ from sophon.settings import Settings
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionSummary
+from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.client_api.authentication import User, find_operators
 from sophon_hosting.client_api.caller import Caller, CallerEvents
 from sophon_hosting.client_api.connection import DirectConnection
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.runs.approvals import DecisionRefused, check_decider, check_grant, check_kind
 
+if TYPE_CHECKING:
+    from sophon.mcp.supervisor import McpSupervisor
+
 SHORT_ID_CHARACTERS = 12
+
+MCP_CONNECT_SECONDS: Final = 15.0
+"""Time of MCP servers that are started for one operation to connect."""
 
 
 class RunningHostRequired(SophonError):
@@ -34,17 +45,24 @@ class RunningHostRequired(SophonError):
 class StoredCaller(Caller):
     """The local user on an open store. Whoever can open the store is an operator.
 
-    Nobody has signed in, so what is made for a session belongs to whoever wrote there last.
+    Nobody has signed in, so what is made for a session belongs to whoever wrote there last. `folder` is that of the
+    settings, in which programs of the settings run.
     """
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings, folder: Path = Path()) -> None:
         clock = SystemClock()
+        self._folder = folder
         self.events: CallerEvents = StoredEvents()
         self._set_up(User(LOCAL_USER, operator=True), store, settings, DirectConnection(clock), clock)
 
     @property
     def host(self) -> NoReturn:
         """Raises RunningHostRequired."""
+        raise RunningHostRequired("this")
+
+    @property
+    def process(self) -> NoReturn:
+        """Raises RunningHostRequired: nobody is served."""
         raise RunningHostRequired("this")
 
     @property
@@ -112,3 +130,26 @@ class StoredCaller(Caller):
         if goal.is_live:
             await self.store.goals.change(goal.move("cancel", "it is deleted", self.clock.now()))
         await self.store.goals.remove(goal.id)
+
+    @asynccontextmanager
+    async def open_mcp_servers(self) -> "AsyncGenerator[McpSupervisor | None]":
+        """Start the MCP servers of the settings, and end them after the block; None if there are none."""
+        if not self.settings.mcp.servers:
+            yield None
+            return
+        from sophon.mcp.supervisor import McpSupervisor  # lazy: no other operation on a store needs MCP
+
+        servers = McpSupervisor(
+            self.settings,
+            toolbox=Toolbox(ToolRegistry([])),
+            states=self.store.channel_state,
+            clock=self.clock,
+            environment=os.environ,
+            folder=self._folder,
+        )
+        servers.start()
+        try:
+            await servers.wait_settled(MCP_CONNECT_SECONDS)
+            yield servers
+        finally:
+            await servers.stop()

@@ -3,8 +3,34 @@
 from sophon_hosting.features.approvals.grants import table as grants
 from sophon_hosting.features.approvals.operations import table as approvals
 from sophon_hosting.features.goals.operations import table as goals
+from sophon_hosting.features.host.logs import table as logs
+from sophon_hosting.features.host.operations import table as host
+from sophon_hosting.features.mcp.operations import table as mcp
+from sophon_hosting.features.providers.operations import table as providers
+from sophon_hosting.features.queue.operations import table as queue
 from sophon_hosting.features.schedules.operations import table as schedules
+from sophon_hosting.features.settings.operations import table as settings
+from sophon_hosting.features.settings.setup import table as setup
+from sophon_hosting.features.tokens.operations import table as tokens
 from sophon_hosting.features.usage.operations import table as usage
+from sophon_hosting.features.webhooks.operations import table as webhooks
 from sophon_hosting.operations.table import Registry
 
-REGISTRY = Registry([approvals, grants, goals, schedules, usage])
+REGISTRY = Registry(
+    [
+        approvals,
+        grants,
+        goals,
+        schedules,
+        host,
+        logs,
+        providers,
+        queue,
+        mcp,
+        webhooks,
+        tokens,
+        settings,
+        setup,
+        usage,
+    ]
+)

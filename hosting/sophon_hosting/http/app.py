@@ -19,31 +19,22 @@ from sophon_hosting.http.api import (
     agents,
     attachments,
     audit,
-    host_info,
     imports,
-    logs,
-    mcp,
     memory,
     persons,
     policy,
     preferences,
-    providers,
-    queue,
     routing,
     search,
     sessions,
-    settings,
     tasks,
-    tokens,
     tool_calls,
     tools,
     traces,
     trajectories,
-    webhooks,
     workspace,
 )
 from sophon_hosting.http.api.attachments import UPLOADS, UploadSlots
-from sophon_hosting.http.api.channels import channel_routes
 from sophon_hosting.http.api.imports import IMPORTS, ImportSlots
 from sophon_hosting.http.connections.limits import REQUEST_SECONDS
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
@@ -75,24 +66,16 @@ API_ROUTES: Sequence[web.AbstractRouteDef] = [
     *tool_calls.routes,
     *agents.routes,
     *attachments.routes,
-    *queue.routes,
-    *providers.routes,
     *preferences.routes,
-    *mcp.routes,
     *memory.routes,
     *workspace.routes,
     *persons.routes,
     *trajectories.routes,
     *traces.routes,
-    *host_info.routes,
     *tools.routes,
     *policy.routes,
     *routing.routes,
     *audit.routes,
-    *tokens.routes,
-    *settings.routes,
-    *logs.routes,
-    *webhooks.routes,
 ]
 """Routes of the JSON API that need no options."""
 
@@ -156,7 +139,6 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
         app.add_routes(fallback_page_routes(access, metrics=chosen.render_metrics is not None))
     app.add_routes(openapi_routes())
     app.add_routes(health_routes(chosen.render_metrics, chosen.instance_id))
-    app.add_routes(channel_routes(chosen.channels, chosen.attach_channel))
     if hub.open_ai_api:
         app.add_routes(openai_routes)
     return app

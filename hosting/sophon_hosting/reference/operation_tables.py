@@ -21,6 +21,7 @@ PAGES: Final[Mapping[str, str]] = {
     "approvals": "guards.md#approvals-in-advance",
     "goals": "goals.md",
     "guards": "guards.md",
+    "host": "operations.md",
     "imports": "importing.md",
     "learning": "learning.md",
     "mcp": "mcp.md",
@@ -29,7 +30,8 @@ PAGES: Final[Mapping[str, str]] = {
     "providers": "models.md",
     "queue": "queues.md",
     "schedules": "schedules.md",
-    "settings": "settings.md",
+    "settings": "settings.md#changes-while-the-host-runs",
+    "tokens": "trust-model.md#api-tokens",
     "tools": "tools.md",
     "traces": "traces.md",
     "webhooks": "webhooks.md",
@@ -47,7 +49,8 @@ def operation_tables() -> str:
 
 
 def _section(feature: str, operations: Sequence[Operation[Any, Any]], schemas: OperationSchemas) -> str:
-    name, page = feature.capitalize(), PAGES.get(feature)
+    name = "MCP servers" if feature == "mcp" else feature.capitalize()
+    page = PAGES.get(feature)
     title = f"[{name}]({page})" if page else name
     rows = [
         (f"`{each.method} {each.path}`", ", ".join(map(_permission, each.needs)), _explain(each, schemas.request(each)))

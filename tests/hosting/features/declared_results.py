@@ -13,24 +13,17 @@ from pydantic import TypeAdapter
 from sophon_hosting.features.agents import results as agents
 from sophon_hosting.features.attachments import results as attachments
 from sophon_hosting.features.guards import results as guards
-from sophon_hosting.features.host import results as host
 from sophon_hosting.features.imports import results as imports
 from sophon_hosting.features.learning import results as learning
-from sophon_hosting.features.mcp import results as mcp
 from sophon_hosting.features.memory import results as memory
 from sophon_hosting.features.persons import results as persons
 from sophon_hosting.features.preferences import results as preferences
-from sophon_hosting.features.providers import results as providers
-from sophon_hosting.features.queue import results as queue
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.features.sessions import history_results as history
 from sophon_hosting.features.sessions import results as sessions
-from sophon_hosting.features.settings import results as settings
 from sophon_hosting.features.tasks import results as tasks
-from sophon_hosting.features.tokens import results as tokens
 from sophon_hosting.features.tools import results as tools
 from sophon_hosting.features.traces import results as traces
-from sophon_hosting.features.webhooks import results as webhooks
 from sophon_hosting.hub import client_event_handlers
 from sophon_hosting.operations.results import Done
 
@@ -45,22 +38,12 @@ ROUTES: Mapping[str, Any] = {
     "GET /api/audit/verify": guards.AuditVerificationView,
     "GET /api/policy": guards.PolicyOverview,
     "POST /api/policy/test": guards.CallTrialView,
-    "GET /api/me": host.CurrentUser,
-    "GET /api/chain": host.ChainView,
-    "GET /api/hosts": host.HostList,
-    "GET /api/channels": host.ChannelList,
-    "POST /api/channels/{name}/attach": host.AttachedChannel,
-    "POST /api/outbox/wake": Done,
-    "GET /api/logs": host.LogPage,
     "POST /api/sessions/import": imports.ImportReportView,
     "GET /api/routing": learning.RoutingOverview,
     "GET /api/routing/explain": learning.RouteExplanation,
     "POST /api/routing/reset": learning.ResetAverages,
     "GET /api/trajectories": learning.TrajectoryList,
     "GET /api/trajectories/{task_id}": learning.TrajectoryView,
-    "GET /api/mcp": mcp.McpServerList,
-    "POST /api/mcp/{server_id}/accept": mcp.McpServerView,
-    "POST /api/mcp/{server_id}/restart": mcp.McpServerView,
     "GET /api/memory": memory.MemorySearch,
     "GET /api/memory/{entry_id}": memory.MemoryView,
     "PATCH /api/memory/{entry_id}": memory.MemoryView,
@@ -74,15 +57,6 @@ ROUTES: Mapping[str, Any] = {
     "DELETE /api/persons/{person}": persons.ForgottenPerson,
     "GET /api/preferences": preferences.UserPreferences,
     "PUT /api/preferences": preferences.UserPreferences,
-    "GET /api/models": providers.ProviderModelsList,
-    "GET /api/providers": providers.ProviderList,
-    "POST /api/providers/{provider_id}/reset": providers.ProviderView,
-    "GET /api/queue": queue.QueueOverview,
-    "GET /api/queue/dead": queue.DeadLetterList,
-    "POST /api/queue/dead/{task_id}/retry": queue.RetriedLetter,
-    "POST /api/queue/pause": queue.QueueState,
-    "POST /api/queue/resume": queue.QueueState,
-    "POST /api/queue/drain": queue.DrainedQueue,
     "POST /api/sessions": sessions.NewSession,
     "GET /api/sessions": sessions.SessionPage,
     "GET /api/sessions/{session_id}": sessions.SessionView,
@@ -96,13 +70,6 @@ ROUTES: Mapping[str, Any] = {
     "POST /api/sessions/{session_id}/fork": sessions.SessionView,
     "GET /api/sessions/{session_id}/branches": sessions.BranchList,
     "GET /api/search": sessions.MessageHitPage,
-    "GET /api/settings": settings.SettingList,
-    "PATCH /api/settings": settings.SettingView,
-    "DELETE /api/settings/{path}": settings.SettingView,
-    "GET /api/setup": settings.SetupView,
-    "POST /api/setup/models": settings.OfferedModels,
-    "POST /api/setup/provider": settings.SavedModel,
-    "DELETE /api/setup/provider": Done,
     "POST /api/tasks": tasks.TaskReceiptView,
     "POST /api/sessions/{session_id}/messages": tasks.TaskReceiptView,
     "POST /api/sessions/{session_id}/tasks/{task_id}/regenerate": tasks.TaskReceiptView,
@@ -114,10 +81,6 @@ ROUTES: Mapping[str, Any] = {
     "GET /api/tasks/{task_id}/events": tasks.TaskEvents,
     "GET /api/tasks/{task_id}/stream": tasks.StreamedText,
     "POST /api/tasks/{task_id}/cancel": tasks.CancelledTask,
-    "GET /api/users": tokens.UserList,
-    "GET /api/tokens": tokens.TokenList,
-    "POST /api/tokens": tokens.NewToken,
-    "DELETE /api/tokens/{token_id}": tokens.TokenView,
     "GET /api/tools": tools.ToolList,
     "GET /api/tools/version": tools.ToolsVersion,
     "GET /api/tools/groups": tools.ToolGroupList,
@@ -129,8 +92,6 @@ ROUTES: Mapping[str, Any] = {
     "GET /api/traces/{task_id}/messages": history.TurnRecords,
     "GET /api/replay-choices": traces.ReplayChoices,
     "POST /api/traces/{task_id}/replay": traces.ReplayComparison,
-    "GET /api/webhooks": webhooks.WebhookList,
-    "POST /api/webhooks/{webhook_id}/test": webhooks.SentTest,
 }
 """Results of the routes that are no operations; of an operation the registry knows it."""
 

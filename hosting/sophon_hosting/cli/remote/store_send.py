@@ -15,10 +15,15 @@ DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within second
 
 
 class StoreSend:
-    """Runs operations on the store, which every call opens and closes; `notice` is written before its first use."""
+    """Runs operations on the store, which every call opens and closes.
+
+    `notice` says why the store is used where a host is expected; it is written before the first use. Whoever changes
+    something is told then when it takes effect.
+    """
 
     def __init__(self, options: GlobalOptions, settings: Settings, notice: str = "") -> None:
-        self._options, self._settings, self._notice = options, settings, notice
+        self._options, self._settings = options, settings
+        self._notice, self._is_instead_of_host = notice, bool(notice)
 
     def __call__(self, operation: Operation[Any, Any], request: Request) -> Any:
         """Return the result. Raises RunningHostRequired for an operation that the store alone cannot do."""
@@ -26,12 +31,13 @@ class StoreSend:
             write_notice(self._notice)
             self._notice = ""
         result = run_with_store(self._options, lambda store: self._run(store, operation, request))
-        if operation.method != "GET":
+        if operation.method not in ("GET", "") and self._is_instead_of_host:
             write_notice(DEFERRED_EFFECT_NOTICE)
         return result
 
     async def _run(self, store: Store, operation: Operation[Any, Any], request: Request) -> Any:
+        caller = StoredCaller(store, self._settings, self._options.settings_folder)
         try:
-            return operation.to_answer(await operation.call(StoredCaller(store, self._settings), request))
+            return operation.to_answer(await operation.call(caller, request))
         except RunningHostRequired:
             raise RunningHostRequired(f"`{operation.name.replace('_', ' ')}`") from None

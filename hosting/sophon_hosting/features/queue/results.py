@@ -28,6 +28,16 @@ class QueueOverview(QueueState):
     undelivered: int
 
 
+class StoredQueue(TypedDict):
+    """Tasks of a store that no host works on; `interrupted` are those that a host was running when it ended."""
+
+    waiting: int
+    in_flight: int
+    interrupted: int
+    held_lanes: int
+    capacity: int
+
+
 class DrainedQueue(QueueState):
     """Statistics of the queue after a drain; `drained` is false if the queue was resumed in the meantime."""
 
