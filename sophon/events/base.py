@@ -134,7 +134,7 @@ def _field_names(event: type[Event]) -> tuple[str, ...]:
 
 
 def _to_jsonable(value: Any) -> Any:
-    convert = _CONVERTERS.get(type(value))  # exact types first: these are nearly all
+    convert = _CONVERTERS.get(value.__class__)  # exact types first: these are nearly all
     if convert is not None:
         return convert(value)
     return dict(value) if isinstance(value, Mapping) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON data
