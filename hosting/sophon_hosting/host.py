@@ -280,6 +280,12 @@ class Host:
         """Number of turns that this process runs now."""
         return len(self.active_runs)
 
+    async def check_message(self, owner: str, session_ids: Sequence[str]) -> None:
+        """Raise TryLater if a message of the owner finds no room: to a new session, or to one of these ids.
+
+        Here the queue alone limits messages, when they are accepted.
+        """
+
     def new_session_id(self) -> str:
         """Return an id for a new session."""
         return self.services.clock.new_id()

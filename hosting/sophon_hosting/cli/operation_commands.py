@@ -6,7 +6,7 @@ its like are options with the field's own limits and sentence.
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -37,7 +37,7 @@ def list_command(
     *,
     name: str = "list",
     items: str = "items",
-    defaults: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> None:
     """Add a command that writes the items of an operation as a table; `nothing` is the line of an empty one."""
 
@@ -46,7 +46,7 @@ def list_command(
         rows = ([to_cell(row, cell) for cell in columns.values()] for row in found)
         write_rows(found, list(columns), rows, nothing, as_json=as_json)
 
-    add_command(app, operation, run, name=name, defaults=defaults)
+    add_command(app, operation, run, name=name, **options)
 
 
 def show_command(
@@ -95,12 +95,13 @@ def add_command(
     options: Mapping[str, Any] | None = None,
     defaults: Mapping[str, Any] | None = None,
     extra: Mapping[str, tuple[Any, Any]] | None = None,
+    summary: str | None = None,
 ) -> None:
     """Add a command whose parameters are the fields of an operation's request.
 
     `run` gets a client of the host, the fields, `as_json` and the `extra` parameters, which are (annotation, default)
     by name. `arguments` are fields that are given without a name, beside those of the path; `options` replaces the
-    annotation of fields, None leaves one out; `defaults` are those of the command.
+    annotation of fields, None leaves one out; `defaults` are those of the command, whose help is the `summary`.
     """
     own, hints = dict(extra or {}), get_type_hints(operation.request, include_extras=True)
     named = {
@@ -126,7 +127,7 @@ def add_command(
     parameters += [_parameter("url", HostUrlOption, None), _parameter("as_json", JsonOption, False)]
     parameters.sort(key=lambda each: each.default is not inspect.Parameter.empty)
     vars(command)["__signature__"] = inspect.Signature(parameters)
-    command.__doc__ = operation.summary
+    command.__doc__ = summary or operation.summary
     app.command(name)(command)
 
 
@@ -166,11 +167,13 @@ def _annotation(field: str, hint: Any, *, is_argument: bool) -> Any:
     name = f"--{field.removesuffix('_id').replace('_', '-')}"
     if plain is bool:
         return Annotated[plain, typer.Option(name, help=help_text)]
+    if Literal in (get_origin(plain), *map(get_origin, get_args(plain))):
+        return Annotated[plain, typer.Option(name, help=help_text)]  # the help names the choices
     return Annotated[plain, typer.Option(name, metavar=metavar, help=help_text, **limits)]
 
 
 def _flatten(hint: Any) -> tuple[Any, list[Any]]:
-    """Return the plain type that a terminal can give, and everything that annotates it. Choices are texts."""
+    """Return the plain type that a terminal can give, and everything that annotates it."""
     if get_origin(hint) is Annotated:
         plain, *metadata = get_args(hint)
         inner, more = _flatten(plain)
@@ -179,6 +182,4 @@ def _flatten(hint: Any) -> tuple[Any, list[Any]]:
     if type(None) in get_args(hint):
         inner, metadata = _flatten(parts[0])
         return inner | None, metadata
-    if get_origin(hint) is not None and not isinstance(hint, type):  # a Literal
-        return str, []
     return hint, []

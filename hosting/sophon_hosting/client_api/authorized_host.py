@@ -1,28 +1,21 @@
 """Authorized host: the operations of one user on a host. Socket.IO and HTTP use it, so each permission exists once."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
-
-from sophon.stores.runs.contract import InboundKey
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.areas.attachments import UserAttachments
+from sophon_hosting.client_api.areas.branches import BranchOperations
 from sophon_hosting.client_api.areas.history import HistoryOperations
 from sophon_hosting.client_api.areas.imports import UserImports
-from sophon_hosting.client_api.areas.messages import MessageOperations
 from sophon_hosting.client_api.areas.replays import TurnReplays
-from sophon_hosting.client_api.areas.sub_agents import SubAgentOperations
 from sophon_hosting.client_api.areas.subscriptions import SubscriptionOperations
 from sophon_hosting.client_api.areas.tools import UserTools
 from sophon_hosting.client_api.areas.workspace import UserWorkspace
 from sophon_hosting.client_api.authentication import User
-from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.connection import Connection
-from sophon_hosting.client_api.rights import HUB_CHANNEL
-from sophon_hosting.host import Host, TaskReceipt
+from sophon_hosting.host import Host
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 
 
-class AuthorizedHost(MessageOperations, HistoryOperations, SubscriptionOperations, SubAgentOperations):
+class AuthorizedHost(BranchOperations, HistoryOperations, SubscriptionOperations):
     """Application service: the operations of one user on a host, each with its permission check.
 
     A user reads and changes only their own sessions and tasks. An operator reads everything, decides and cancels
@@ -50,6 +43,11 @@ class AuthorizedHost(MessageOperations, HistoryOperations, SubscriptionOperation
     def off_the_record(self) -> "OffTheRecordSessions | None":
         """The same user on the host of conversations off the record; None if this host has none."""
         return self._sessions_off
+
+    @property
+    def attachments(self) -> UserAttachments:
+        """The files of the user."""
+        return UserAttachments(self)
 
     @property
     def imports(self) -> UserImports:
@@ -94,29 +92,8 @@ class OffTheRecordSessions(AuthorizedHost):
         found = [await self.store.sessions.find(each) for each in self.sessions.possible_stored_ids(session_id)]
         return any(each is not None and each.owner == self.user.id for each in found)
 
-    async def has_task(self, task_id: str) -> bool:
-        """Return whether a task of this id is off the record, and may be the user's to see."""
-        run = await self.store.runs.find(task_id)
-        return run is not None and run.owner == self.user.id
-
-    async def accept_message(
-        self, message: ClientMessage, *, before_accept: Callable[[str], Awaitable[None]] | None = None
-    ) -> TaskReceipt:
-        """See `AuthorizedHost.accept_message`. Raises OffTheRecordFull, too."""
-        named, key = message.session_id, message.client_message_id
-        if key is None or not await self._is_repeated(key):
-            if named is None or not await self.has_session(named):
-                await self._off_host.check_room(self.user.id)
-            else:
-                await self._off_host.check_length(await self.sessions.find_stored_id(named))
-        return await super().accept_message(replace(message, mode="normal"), before_accept=before_accept)
-
     async def ensure_own_session(self, session_id: str) -> SessionSummary:
         """See `AuthorizedHost.ensure_own_session`. Raises OffTheRecordFull, too."""
         if not await self.has_session(session_id):
             await self._off_host.check_room(self.user.id)
         return await super().ensure_own_session(session_id)
-
-    async def _is_repeated(self, client_message_id: str) -> bool:
-        key = InboundKey(HUB_CHANNEL, self.user.id, client_message_id)
-        return await self._off_host.acceptance.find_accepted(key) is not None

@@ -24,10 +24,14 @@ from sophon_hosting.client_api.reply import Reply
 from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, ClientRights
 from sophon_hosting.client_api.user_sessions import UserSessions
 from sophon_hosting.off_the_record.session_ids import is_generated_id
+from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent
 
 if TYPE_CHECKING:
+    from sophon.agents.catalog import AgentSet
     from sophon.goals.goal import Goal
     from sophon.mcp.supervisor import McpSupervisor
+    from sophon.stores.runs.contract import Run
+    from sophon.stores.sub_agents.contract import SubAgentRun
     from sophon_hosting.host import Host
 
 
@@ -176,6 +180,24 @@ class Caller:
     async def delete_goal(self, goal: "Goal") -> None:
         """Cancel a goal, and delete it with the sessions that it works in. Raises Busy."""
         await self.host.delete_goal(goal)
+
+    async def find_position(self, task_id: str) -> int | None:
+        """Return how many tasks are ahead of a waiting task; None if it does not wait, or the queue does not say."""
+        return await self.host.find_position(task_id)
+
+    async def cancel_task(self, task_id: str) -> "Run":
+        """Cancel a task and return its run, which may still be stopping. Raises NotFound."""
+        return await self.host.cancel(task_id)
+
+    async def cancel_sub_agent(self, row: "SubAgentRun") -> str:
+        """Cancel a sub-agent and return its state, `cancelling` until it has ended."""
+        host = self.host
+        return await cancel_sub_agent(host.services, host.approvals, row, self.user.id, host.signals.send)
+
+    async def read_agents(self) -> "AgentSet | None":
+        """Return the agents that are defined in files; None if agents are off."""
+        services = self.host.services
+        return None if services.agents is None else await self.clock.run_in_thread(services.agents.catalog.read)
 
     def open_mcp_servers(self) -> "AbstractAsyncContextManager[McpSupervisor | None]":
         """Return the MCP servers, which are there while the block lasts; None if there are none."""

@@ -11,7 +11,6 @@ class OffTheRecordLookup(Protocol):
     """What a user has off the record."""
 
     async def has_session(self, session_id: str) -> bool: ...
-    async def has_task(self, task_id: str) -> bool: ...
 
 
 class Routed(Protocol):
@@ -56,13 +55,6 @@ def by_session(
 ) -> Callable[Concatenate[H, str, P], Coroutine[Any, Any, T]]:
     """Call a method on the host that has the session, which the first argument names."""
     return _route(method, lambda off, session_id: off.has_session(session_id))
-
-
-def by_task(
-    method: Callable[Concatenate[H, str, P], Awaitable[T]],
-) -> Callable[Concatenate[H, str, P], Coroutine[Any, Any, T]]:
-    """Call a method on the host that has the task, which the first argument names."""
-    return _route(method, lambda off, task_id: off.has_task(task_id))
 
 
 def _route(

@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from sophon.agents.catalog import AgentCatalog, AgentSet
 from sophon.approvals import Decision, turn_id_from_request
 from sophon.clock import SystemClock
+from sophon.configured_parts import find_agent_folder
 from sophon.errors import InputError, SophonError
 from sophon.goals.goal import Goal
 from sophon.operator_policy import OperatorPolicy
@@ -16,7 +18,9 @@ from sophon.principals import LOCAL_USER, STORE_OPERATOR
 from sophon.settings import Settings
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
+from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
+from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.client_api.authentication import User, find_operators
 from sophon_hosting.client_api.caller import Caller, CallerEvents
@@ -130,6 +134,25 @@ class StoredCaller(Caller):
         if goal.is_live:
             await self.store.goals.change(goal.move("cancel", "it is deleted", self.clock.now()))
         await self.store.goals.remove(goal.id)
+
+    async def find_position(self, task_id: str) -> None:
+        """Return None: the queue is that of a running host."""
+
+    async def cancel_task(self, task_id: str) -> Run:
+        """Store a request to cancel a task. Raises NotFound."""
+        return await self.store.runs.request_cancel(task_id)
+
+    async def cancel_sub_agent(self, row: SubAgentRun) -> str:
+        """Store a request to cancel a sub-agent; return its state, `cancelling` until it has ended."""
+        return "cancelling" if await self.store.sub_agents.request_cancel(row.id) else row.state
+
+    async def read_agents(self) -> AgentSet | None:
+        """Return the agents that are defined in files; None if agents are off."""
+        agents = self.settings.agents
+        if not agents.enabled:
+            return None
+        catalog = AgentCatalog(find_agent_folder(self.settings, self._folder), has_worker=agents.worker)
+        return await self.clock.run_in_thread(catalog.read)
 
     @asynccontextmanager
     async def open_mcp_servers(self) -> "AsyncGenerator[McpSupervisor | None]":

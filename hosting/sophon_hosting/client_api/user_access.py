@@ -1,15 +1,11 @@
 """Access of one user to a host: who asks, with which rights, and what of histories they see."""
 
-from collections.abc import Awaitable, Callable
 from typing import Protocol, cast
 
-from sophon.stores.runs.contract import Run, RunStatus
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLookup
 from sophon_hosting.events.wire_event import EventListener
-from sophon_hosting.host import TaskReceipt
 
 
 class OffTheRecordOperations(OffTheRecordLookup, Protocol):
@@ -18,17 +14,6 @@ class OffTheRecordOperations(OffTheRecordLookup, Protocol):
     def new_session_id(self) -> str: ...
     def unsubscribe(self, session_id: str, listener: EventListener) -> None: ...
     async def ensure_own_session(self, session_id: str) -> SessionSummary: ...
-    async def accept_message(
-        self, message: ClientMessage, *, before_accept: Callable[[str], Awaitable[None]] | None = None
-    ) -> TaskReceipt: ...
-    async def list_tasks(
-        self,
-        *,
-        session_id: str | None = None,
-        status: RunStatus | None = None,
-        limit: int = 100,
-        before: str | None = None,
-    ) -> list[Run]: ...
 
 
 class UserAccess(Caller):

@@ -1,5 +1,6 @@
 """Registry of the operations of this host: the tables of all features."""
 
+from sophon_hosting.features.agents.operations import table as agents
 from sophon_hosting.features.approvals.grants import table as grants
 from sophon_hosting.features.approvals.operations import table as approvals
 from sophon_hosting.features.goals.operations import table as goals
@@ -11,6 +12,8 @@ from sophon_hosting.features.queue.operations import table as queue
 from sophon_hosting.features.schedules.operations import table as schedules
 from sophon_hosting.features.settings.operations import table as settings
 from sophon_hosting.features.settings.setup import table as setup
+from sophon_hosting.features.tasks.messages import table as messages
+from sophon_hosting.features.tasks.operations import table as tasks
 from sophon_hosting.features.tokens.operations import table as tokens
 from sophon_hosting.features.usage.operations import table as usage
 from sophon_hosting.features.webhooks.operations import table as webhooks
@@ -18,8 +21,11 @@ from sophon_hosting.operations.table import Registry
 
 REGISTRY = Registry(
     [
+        messages,
+        tasks,
         approvals,
         grants,
+        agents,
         goals,
         schedules,
         host,

@@ -16,7 +16,6 @@ from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.host import Host
 from sophon_hosting.http.api import (
-    agents,
     attachments,
     audit,
     imports,
@@ -27,8 +26,6 @@ from sophon_hosting.http.api import (
     routing,
     search,
     sessions,
-    tasks,
-    tool_calls,
     tools,
     traces,
     trajectories,
@@ -62,9 +59,6 @@ API_ROUTES: Sequence[web.AbstractRouteDef] = [
     *imports.routes,
     *sessions.routes,
     *search.routes,
-    *tasks.routes,
-    *tool_calls.routes,
-    *agents.routes,
     *attachments.routes,
     *preferences.routes,
     *memory.routes,

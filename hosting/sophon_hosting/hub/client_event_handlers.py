@@ -6,34 +6,20 @@ from typing import Any, TypeAlias, cast
 
 from sophon.errors import SophonError
 from sophon.stores.sessions.contract import SessionPage
-from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.events.json_encoding import take_items
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.features.sessions.history_results import JoinedSession, LeftSession, event_to_json
 from sophon_hosting.features.sessions.results import SessionSlice, session_to_json
-from sophon_hosting.features.tasks.results import (
-    CancelledTask,
-    FeedbackReceipt,
-    TaskReceiptView,
-    TaskSlice,
-    receipt_to_json,
-    task_summary_to_json,
-)
 from sophon_hosting.hub.client_event_payloads import (
     PAYLOAD_MODELS,
-    CancelTaskPayload,
     JoinSessionPayload,
     LeaveSessionPayload,
     ListSessionsPayload,
-    ListTasksPayload,
-    RegeneratePayload,
-    SendFeedbackPayload,
-    SendMessagePayload,
     parse_object,
     parse_payload,
 )
 from sophon_hosting.hub.connected_clients import HubClient
-from sophon_hosting.operations.results import MAX_LIST_BYTES, take_listed
+from sophon_hosting.operations.results import MAX_LIST_BYTES
 from sophon_hosting.operations.subjects import SESSION
 
 AckPayload: TypeAlias = Mapping[str, Any]
@@ -42,7 +28,10 @@ AckPayload: TypeAlias = Mapping[str, Any]
 MAX_EVENT_NAME_CHARACTERS = 100
 """Characters of an unknown event's or namespace's name that an error message repeats."""
 
-LARGE_ANSWER_EVENTS = frozenset({"join_session", "list_approvals", "list_sessions", "list_tasks"})
+LARGE_ANSWER_EVENTS = frozenset(
+    {"join_session", "list_sessions"}
+    | {name for name, operation in REGISTRY.by_event.items() if operation.options.is_large}
+)
 """Requests with answers that may be large: they are served one after the other, at the speed at which clients read."""
 
 
@@ -70,18 +59,6 @@ async def handle_event(client: HubClient, name: str, arguments: Sequence[object]
     return await handler(client, parse_payload(PAYLOAD_MODELS[name], arguments))
 
 
-async def _send_message(client: HubClient, request: SendMessagePayload) -> TaskReceiptView:
-    receipt = await client.send_message(ClientMessage(**request.to_dict()))
-    return receipt_to_json(receipt, request.mode)
-
-
-async def _regenerate(client: HubClient, request: RegeneratePayload) -> TaskReceiptView:
-    fields = request.to_dict()
-    message = ClientMessage(content="", replaces=fields.pop("task_id"), **fields)
-    receipt = await client.send_message(await client.authorized_host.complete_regeneration(message))
-    return receipt_to_json(receipt, "normal")
-
-
 async def _join_session(client: HubClient, request: JoinSessionPayload) -> JoinedSession:
     caller = await SESSION.on_its_host(client.authorized_host, request.session_id)
     await caller.check_not_lost(request.session_id)
@@ -94,18 +71,6 @@ async def _join_session(client: HubClient, request: JoinSessionPayload) -> Joine
 async def _leave_session(client: HubClient, request: LeaveSessionPayload) -> LeftSession:
     client.leave(request.session_id)
     return {"session_id": request.session_id}
-
-
-async def _cancel_task(client: HubClient, request: CancelTaskPayload) -> CancelledTask:
-    run = await client.authorized_host.cancel_task(request.task_id)
-    return {"task_id": run.id, "status": run.status if run.is_finished else "cancelling"}
-
-
-async def _send_feedback(client: HubClient, request: SendFeedbackPayload) -> FeedbackReceipt:
-    await client.authorized_host.send_feedback(
-        request.task_id, request.value, text=request.text or "", source=request.source
-    )
-    return {"task_id": request.task_id, "value": request.value}
 
 
 async def _list_sessions(client: HubClient, request: ListSessionsPayload) -> SessionSlice:
@@ -122,22 +87,8 @@ async def _list_sessions(client: HubClient, request: ListSessionsPayload) -> Ses
     return {"items": shown, "more": True, "next_cursor": page.next_cursor} if page.next_cursor else {"items": shown}
 
 
-async def _list_tasks(client: HubClient, request: ListTasksPayload) -> TaskSlice:
-    runs = await client.authorized_host.list_tasks(
-        all_users=client.is_operator, limit=request.limit + 1, before=request.before
-    )
-    items = [task_summary_to_json(run) for run in runs[: request.limit]]
-    shown, is_all = take_listed(items, len(runs))
-    return {"items": shown} if is_all else {"items": shown, "more": True}
-
-
 _HANDLERS: Mapping[str, Callable[[HubClient, Any], Awaitable[AckPayload]]] = {
-    "send_message": _send_message,
-    "regenerate": _regenerate,
     "join_session": _join_session,
     "leave_session": _leave_session,
-    "cancel_task": _cancel_task,
-    "send_feedback": _send_feedback,
     "list_sessions": _list_sessions,
-    "list_tasks": _list_tasks,
 }

@@ -1,11 +1,10 @@
 """Payload models of client events, validated strictly; an error lists all problems."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast
 
 from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
-from sophon_hosting.client_api.client_message import Mode
 from sophon_hosting.client_api.payload import Payload
 from sophon_hosting.client_api.validation_sentences import describe_error
 
@@ -30,36 +29,6 @@ class EventPayload(Payload):
     config: ClassVar[Mapping[str, Any]] = {"extra": "forbid", "strict": True}
 
 
-class SendMessagePayload(EventPayload):
-    """Send a message to the agent; without `session_id`, to a new session. With `replaces`, a task of the session, the
-    message takes the place of that task's: it begins a branch, whose id is acknowledged as `session_id`.
-    """
-
-    content: str
-    session_id: str | None = None
-    client_message_id: str | None = None
-    stream: bool = True
-    model: str | None = None
-    planning: str | None = None
-    max_iterations: int | None = None
-    metadata: dict[str, Any] | None = None
-    mode: Mode = "normal"
-    attachments: list[str] | None = None
-    traceparent: str | None = None
-    replaces: str | None = None
-
-
-class RegeneratePayload(EventPayload):
-    """Answer the message of a finished task again, in a new branch; what is left out is as it was before."""
-
-    session_id: str
-    task_id: str
-    client_message_id: str | None = None
-    stream: bool = True
-    model: str | None = None
-    planning: str | None = None
-
-
 class JoinSessionPayload(EventPayload):
     """Subscribe to a session; returns the events after `last_seq`."""
 
@@ -73,23 +42,6 @@ class LeaveSessionPayload(EventPayload):
     session_id: str
 
 
-class CancelTaskPayload(EventPayload):
-    """Cancel a task."""
-
-    task_id: str
-
-
-class SendFeedbackPayload(EventPayload):
-    """Say what you think of the answer of a task: `value` is -1 (bad) to 1 (good), `text` a correction; 0 without a
-    text takes it back.
-    """
-
-    task_id: str
-    value: float
-    text: str | None = None
-    source: Literal["api", "page"] = "api"
-
-
 class ListSessionsPayload(EventPayload):
     """List a page of the sessions, newest first; `q` is searched in titles and ids."""
 
@@ -98,22 +50,10 @@ class ListSessionsPayload(EventPayload):
     cursor: str | None = None
 
 
-class ListTasksPayload(EventPayload):
-    """List a page of the tasks, newest first; with `before`, those before that task."""
-
-    limit: ListLimit = 100
-    before: str | None = None
-
-
 PAYLOAD_MODELS: Mapping[str, type[EventPayload]] = {
-    "send_message": SendMessagePayload,
-    "regenerate": RegeneratePayload,
     "join_session": JoinSessionPayload,
     "leave_session": LeaveSessionPayload,
-    "cancel_task": CancelTaskPayload,
-    "send_feedback": SendFeedbackPayload,
     "list_sessions": ListSessionsPayload,
-    "list_tasks": ListTasksPayload,
 }
 """Payload models by event name."""
 

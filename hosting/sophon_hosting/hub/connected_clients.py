@@ -8,13 +8,11 @@ from dataclasses import replace
 from sophon.errors import SessionTaken
 from sophon.events import SessionDeleted, event_type
 from sophon.stores.sessions.contract import SessionSummary
-from sophon_hosting.client_api.areas.messages import SESSION_TRIES
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
-from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.session_scope import to_client_replay
 from sophon_hosting.events.replay import SessionReplay
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.host import TaskReceipt
+from sophon_hosting.features.tasks.sending import SESSION_TRIES
 from sophon_hosting.hub.sending.event_encoding import EventEncoder
 from sophon_hosting.hub.sending.send_buffer import SendBuffer
 
@@ -136,18 +134,6 @@ class HubClient:
         sessions, rights = self.authorized_host.sessions, self.authorized_host.rights
         rights.require_scope("Read")
         return await (sessions.find_or_create(session_id) if rights.allows("Chat") else sessions.find(session_id))
-
-    async def send_message(self, message: ClientMessage) -> TaskReceipt:
-        """Send a message to a session and subscribe to that session before its first event.
-
-        Raises what `AuthorizedHost.send_message` raises; the subscriptions are then unchanged.
-        """
-        if self._off_the_record is not None and await self.authorized_host.is_for_off_the_record(message):
-            return await self._off_the_record.send_message(replace(message, mode="normal"))
-        async with self.during(is_off_the_record=False) as subscribe:
-            receipt = await self.authorized_host.accept_message(message, before_accept=subscribe)
-            await subscribe(receipt.session_id)  # of a duplicate message, which was first sent to another session
-        return replace(receipt, session_id=self.authorized_host.sessions.to_client_id(receipt.session_id))
 
     @asynccontextmanager
     async def during(self, *, is_off_the_record: bool) -> AsyncGenerator[Callable[[str], Awaitable[None]]]:

@@ -1,13 +1,13 @@
 """Host of the conversations off the record: the chain, worker and queue of a host over a store in memory."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from copy import copy
 from datetime import timedelta
 from typing import Final
 
-from sophon.errors import NotFound, SophonError
+from sophon.errors import NotFound
 from sophon.events import EventSink, NullEventSink
 from sophon.security.off_the_record import is_offered_off_the_record
 from sophon.services import Services
@@ -18,9 +18,9 @@ from sophon.tools.tool import Tool
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
+from sophon_hosting.off_the_record.errors import SWEEP_INTERVAL_SECONDS, OffTheRecordFull
 from sophon_hosting.off_the_record.session_ids import new_off_the_record_id
 from sophon_hosting.off_the_record.store import build_off_the_record_store
-from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
@@ -36,18 +36,6 @@ MAX_TASKS_PER_SESSION = 200
 
 IDLE_TIME: Final = timedelta(hours=1)
 """Time without a message or answer after which one ends."""
-
-SWEEP_INTERVAL_SECONDS = 60
-
-
-class OffTheRecordFull(TryLater):
-    """Error: there are as many conversations off the record, or messages in one, as may be (code `otr_full`)."""
-
-    code = "otr_full"
-
-    def __init__(self, what: str, remedy: str) -> None:
-        self.retry_after_seconds = SWEEP_INTERVAL_SECONDS
-        SophonError.__init__(self, f"{what}; {remedy}")
 
 
 class OffTheRecordHost(Host):
@@ -98,6 +86,12 @@ class OffTheRecordHost(Host):
                 await self._sweep
             self._sweep = None
         await super().shutdown(grace_seconds=grace_seconds)
+
+    async def check_message(self, owner: str, session_ids: Sequence[str]) -> None:
+        """Raise OffTheRecordFull if a message finds no room; see `Host.check_message`."""
+        found = [await self.services.store.sessions.find(each) for each in session_ids]
+        own = next((each for each in found if each is not None and each.owner == owner), None)
+        await (self.check_room(owner) if own is None else self.check_length(own.id))
 
     async def check_room(self, owner: str) -> None:
         """Raise OffTheRecordFull if the owner, or everybody together, has as many sessions as may be."""

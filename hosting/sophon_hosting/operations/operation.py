@@ -65,6 +65,7 @@ class OperationOptions:
     is_large: bool = False
     is_cacheable: bool = False
     seconds: float = 60.0
+    needs_for: Callable[[Any], str] | None = None
 
 
 class Operation(Generic[Q, R]):
@@ -138,4 +139,6 @@ class Operation(Generic[Q, R]):
         if self.subject is None:
             return await self.run(caller, request)
         caller, row = await self.subject.locate(caller, getattr(request, self.subject.field))
+        if (needs_for := self.options.needs_for) is not None:
+            check_permission(needs_for(row), caller.rights, is_operator=caller.user.operator)
         return await self.run(caller, request, row)

@@ -47,6 +47,7 @@ class Table:
         *,
         needs: str | Sequence[str],
         on: Subject[T],
+        needs_for: Callable[[T], str] | None = None,
         status: int = 200,
         statuses: Sequence[int] = (),
         ok: bool = False,
@@ -71,10 +72,11 @@ class Table:
         `route`: method and path over HTTP, as `GET /api/goals/{goal_id}`, whose fields are fields of the request; the
         others are in the query of GET and DELETE, else in the body. `event`: name over Socket.IO. `needs`: permissions
         that every caller needs, none of which means: whoever is signed in. `on`: the row that the operation is about,
-        which it gets as third argument. `status` of success over HTTP, and `statuses` that the operation may choose
-        instead. `ok`: the answer over HTTP has `ok`, as those of Socket.IO always have. `errors` that are documented,
-        beside those of permissions, requests and rows. `example`: a request. `is_large`: the answer may be large, so
-        the hub serves such requests at the speed at which the client reads. `is_cacheable`: answered with an ETag.
+        which it gets as third argument; `needs_for`: what a caller needs for that row, besides. `status` of success
+        over HTTP, and `statuses` that the operation may choose instead. `ok`: the answer over HTTP has `ok`, as those
+        of Socket.IO always have. `errors` that are documented, beside those of permissions, requests and rows.
+        `example`: a request. `is_large`: the answer may be large, so the hub serves such requests at the speed at which
+        the client reads. `is_cacheable`: answered with an ETag.
         `seconds`: how long a client waits for the answer.
         """
         permissions = tuple(map(parse_permission, (needs,) if isinstance(needs, str) else needs))

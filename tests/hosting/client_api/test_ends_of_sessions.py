@@ -10,6 +10,8 @@ from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.session_scope import to_scoped_session_id
 from sophon_hosting.events.wire_event import EventListener, WireEvent
 from sophon_hosting.features.approvals.operations import decide_approval, get_approval, list_approvals
+from sophon_hosting.features.tasks.operations import cancel_task, get_task, list_tasks
+from sophon_hosting.features.tasks.sending import accept, send
 from tests.hosting.calls import call
 
 
@@ -28,7 +30,7 @@ async def test_a_subscription_ends_with_its_session_and_never_reaches_the_next_o
     await joined(office, "s", heard.append)
     await office.bob.delete_session("s")
     assert [event.name for event in heard] == ["session_deleted"]
-    await office.over((await office.ada.send_message(message("secret"))).task_id)
+    await office.over((await send(office.ada, message("secret"))).task_id)
     await office.host.event_bus.flush("s")
     assert len(heard) == 1
 
@@ -37,7 +39,7 @@ async def test_a_subscription_does_not_go_on_in_a_new_session_of_the_same_owner(
     heard: list[WireEvent] = []
     await joined(office, "s", heard.append)
     await office.bob.delete_session("s")
-    await office.over((await office.bob.send_message(message())).task_id)
+    await office.over((await send(office.bob, message())).task_id)
     await office.host.event_bus.flush("s")
     assert [event.name for event in heard] == ["session_deleted"]
 
@@ -46,7 +48,7 @@ async def test_a_listener_of_a_session_that_another_process_deleted_hears_nothin
     heard: list[WireEvent] = []
     await joined(office, "s", heard.append)
     await office.host.services.store.sessions.delete("s")  # as `sophon sessions delete` does
-    await office.over((await office.ada.send_message(message("secret"))).task_id)
+    await office.over((await send(office.ada, message("secret"))).task_id)
     await office.host.event_bus.flush("s")
     assert heard == []
 
@@ -73,7 +75,7 @@ async def test_a_message_that_meets_another_owner_of_its_session_goes_to_a_sessi
             await office.bob.delete_session("s")
             await office.ada.ensure_own_session("s")
 
-    receipt = await office.bob.accept_message(message("of Bob"), before_accept=change_hands)
+    receipt = await accept(office.bob, message("of Bob"), change_hands)
     await office.over(receipt.task_id)
     scoped = to_scoped_session_id("s", "bob")
     assert (chosen, receipt.session_id) == (["s", scoped], scoped)
@@ -81,19 +83,19 @@ async def test_a_message_that_meets_another_owner_of_its_session_goes_to_a_sessi
 
 
 async def test_a_message_waits_until_the_session_is_deleted_and_begins_a_new_one(office) -> None:
-    await office.over((await office.ada.send_message(message("old"))).task_id)
-    task = (await office.ada.send_message(message("wait"))).task_id
+    await office.over((await send(office.ada, message("old"))).task_id)
+    task = (await send(office.ada, message("wait"))).task_id
     await office.reached(task, "running")
     deletion = asyncio.ensure_future(office.ada.delete_session("s"))
     await asyncio.sleep(0)
-    receipt, _ = await asyncio.gather(office.ada.send_message(message("new")), deletion)
+    receipt, _ = await asyncio.gather(send(office.ada, message("new")), deletion)
     await office.over(receipt.task_id)
     assert [each.message.content for each in await office.ada.list_records("s")] == ["new", "NEW"]
 
 
 async def test_the_usage_of_a_deleted_session_is_not_the_next_ones(office) -> None:
     usage = office.host.services.store.usage
-    await office.over((await office.bob.send_message(message())).task_id)
+    await office.over((await send(office.bob, message())).task_id)
     await office.bob.delete_session("s")
     await office.ada.ensure_own_session("s")
     assert await usage.list_totals(session_id="s") == []
@@ -103,12 +105,12 @@ async def test_the_usage_of_a_deleted_session_is_not_the_next_ones(office) -> No
 async def test_a_stored_id_names_nothing_for_a_user_whoever_owns_the_id(office) -> None:
     await office.ada.ensure_own_session("taken")
     for name in ("taken", "free"):
-        await office.over((await office.bob.send_message(message(session_id=name))).task_id)
+        await office.over((await send(office.bob, message(session_id=name))).task_id)
         stored = to_scoped_session_id(name, "bob")
         for attempt in (office.bob.get_session, office.bob.list_records, office.bob.fork_session):
             with pytest.raises(NotFound):
                 await attempt(stored)
-        assert await office.bob.list_tasks(session_id=stored) == []
+        assert (await call(office.bob, list_tasks, session_id=stored))["items"] == []
     stored = to_scoped_session_id("taken", "bob")
     assert (await office.operator.get_session(stored)).owner == "bob"
 
@@ -118,7 +120,7 @@ async def test_leaving_a_stored_id_leaves_nothing(office) -> None:
     heard: list[WireEvent] = []
     await joined(office, "taken", heard.append)
     office.bob.unsubscribe(to_scoped_session_id("taken", "bob"), heard.append)
-    await office.over((await office.bob.send_message(message(session_id="taken"))).task_id)
+    await office.over((await send(office.bob, message(session_id="taken"))).task_id)
     assert heard
 
 
@@ -145,7 +147,7 @@ class Counted:
 
 
 async def test_what_is_somebody_elses_takes_as_many_queries_as_what_does_not_exist(office, monkeypatch) -> None:
-    task = (await office.ada.send_message(message("pay Bob"))).task_id
+    task = (await send(office.ada, message("pay Bob"))).task_id
     await office.reached(task, "suspended")
     [shown] = (await call(office.ada, list_approvals))["items"]
     asked: list[str] = []
@@ -160,8 +162,8 @@ async def test_what_is_somebody_elses_takes_as_many_queries_as_what_does_not_exi
         return list(asked)
 
     for ask, name in (
-        (office.bob.get_task, task),
-        (office.bob.cancel_task, task),
+        (lambda each: call(office.bob, get_task, task_id=each), task),
+        (lambda each: call(office.bob, cancel_task, task_id=each), task),
         (lambda each: call(office.bob, get_approval, approval_id=each), shown["approval_id"]),
         (
             lambda each: call(office.bob, decide_approval, approval_id=each, decision="approve"),

@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Literal, get_args, get_type_hints
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import requests
@@ -40,11 +40,6 @@ CHECKS = [
     negative_data_rejection,
 ]
 
-Rows = Literal["any", "own", "unknown"]
-
-ROWS: tuple[Rows, ...] = get_args(Rows)
-"""Which rows a request names: whatever schemathesis makes up, those of the user, and one that nobody has."""
-
 USERS = ("ada", "olga")
 """A user and an operator, who have rows."""
 
@@ -76,13 +71,10 @@ async def test_an_answer_is_one_that_the_document_describes(
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
     )
-    @given(case=described.as_strategy(generation_mode=mode), user=st.sampled_from(USERS), rows=st.sampled_from(ROWS))
-    def ask(case: Any, user: str, rows: Rows) -> None:
-        if rows != "any":
-            kinds = kinds_of_ids(operation)
-            name_rows(
-                case, {field: survey.rows[kind, user] if rows == "own" else "none" for field, kind in kinds.items()}
-            )
+    @given(case=described.as_strategy(generation_mode=mode), user=st.sampled_from(USERS), is_row=st.booleans())
+    def ask(case: Any, user: str, is_row: bool) -> None:
+        if operation.subject is not None and is_row and operation.subject.field in operation.path_fields:
+            case.path_parameters[operation.subject.field] = survey.rows[operation.subject.kind, user]
         if isinstance(case.query, dict) and "wait" in case.query and mode is GenerationMode.POSITIVE:
             case.query["wait"] = 0
         headers = {"Authorization": f"Bearer token-of-{user}"}
@@ -94,19 +86,3 @@ async def test_an_answer_is_one_that_the_document_describes(
     with requests.Session() as client:
         client.trust_env = False
         await asyncio.to_thread(ask)
-
-
-def kinds_of_ids(operation: Operation[Any, Any]) -> dict[str, str]:
-    """Return which fields of a request name rows, by the kind of the row."""
-    subject = operation.subject
-    kinds = {"session_id": "session", "task_id": "task"} | ({subject.field: subject.kind} if subject else {})
-    return {field: kind for field, kind in kinds.items() if field in get_type_hints(operation.request)}
-
-
-def name_rows(case: Any, ids: Mapping[str, str]) -> None:
-    """Put the ids of rows into a request, also those that it leaves out."""
-    in_path = case.path_parameters or {}
-    for field, row_id in ids.items():
-        place = in_path if field in in_path else case.body if isinstance(case.body, dict) else case.query
-        if isinstance(place, dict):
-            place[field] = row_id

@@ -1,34 +1,42 @@
 """What a client may ask: every problem is said at once, and nothing of what it sent is repeated but the names."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from sophon.errors import InputError
-from sophon_hosting.hub.client_event_payloads import PAYLOAD_MODELS, parse_payload
+from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.hub.client_event_payloads import PAYLOAD_MODELS, parse_object, parse_payload
+
+
+def parse(event: str, arguments: Sequence[Any]) -> object:
+    if (operation := REGISTRY.by_event.get(event)) is not None:
+        return operation.request.validate(parse_object(arguments))
+    return parse_payload(PAYLOAD_MODELS[event], arguments)
 
 
 def problem(event: str, *arguments: Any) -> str:
     with pytest.raises(InputError) as refused:
-        parse_payload(PAYLOAD_MODELS[event], arguments)
+        parse(event, arguments)
     return str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("event", "arguments", "words"),
     [
-        ("send_message", [], "'content': it is missing"),
-        ("send_message", [None], "'content': it is missing"),
+        ("send_message", [], "content: it is missing"),
+        ("send_message", [None], "content: it is missing"),
         ("send_message", ["hello"], "the payload must be an object"),
         ("send_message", [["hello"]], "the payload must be an object"),
         ("send_message", [{"content": "a"}, 1], "one payload, not 2"),
-        ("send_message", [{"content": 1}], "'content': it must be a text"),
-        ("send_message", [{"content": "a", "stream": "yes"}], "'stream': it must be true or false"),
-        ("send_message", [{"content": "a", "trace": "t"}], "'trace': there is no such field"),
+        ("send_message", [{"content": 1}], "content: it must be a text"),
+        ("send_message", [{"content": "a", "stream": "yes"}], "stream: it must be true or false"),
+        ("send_message", [{"content": "a", "trace": "t"}], "trace: there is no such field"),
         ("join_session", [{"session_id": "s", "last_seq": "3"}], "'last_seq': it must be a whole number"),
         ("join_session", [{"session_id": "s", "last_seq": True}], "'last_seq': it must be a whole number"),
         ("join_session", [{"session_id": "s", "last_seq": 1e30}], "'last_seq': it must be a whole number"),
-        ("list_tasks", [{"all": True}], "'all': there is no such field"),
+        ("list_tasks", [{"all": True}], "all: there is no such field"),
     ],
 )
 def test_a_mistake_is_named(event: str, arguments: list[Any], words: str) -> None:

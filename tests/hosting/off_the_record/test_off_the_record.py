@@ -3,7 +3,7 @@
 import asyncio
 import io
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -19,17 +19,19 @@ from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.tasks.operations import list_tasks, send_feedback
+from sophon_hosting.features.tasks.results import TaskView
+from sophon_hosting.features.tasks.sending import send
 from sophon_hosting.host import Host
 from sophon_hosting.observability.logging_setup import configure_logging
-from sophon_hosting.off_the_record.host import (
-    IDLE_TIME,
-    MAX_SESSIONS_PER_USER,
-    OffTheRecordFull,
-    OffTheRecordHost,
-)
+from sophon_hosting.off_the_record.errors import OffTheRecordFull
+from sophon_hosting.off_the_record.host import IDLE_TIME, MAX_SESSIONS_PER_USER, OffTheRecordHost
+from sophon_hosting.operations.subjects import TASK
+from tests.hosting.calls import call
 
 TOKEN = "zanzibar"
 """What must not be found anywhere."""
@@ -81,9 +83,9 @@ class Place:
     def user(self, name: str = "ada") -> AuthorizedHost:
         return AuthorizedHost(self.host, User(name))
 
-    async def outcome(self, user: AuthorizedHost, task_id: str) -> dict[str, object]:
+    async def outcome(self, user: Caller, task_id: str) -> dict[str, object]:
         async with asyncio.timeout(30):
-            while not (run := await user.get_task(task_id)).is_finished:
+            while not (run := (await TASK.locate(user, task_id))[1]).is_finished:
                 await asyncio.sleep(0)
         assert run.status in ("completed", "failed"), run
         return dict(run.response or {"failed": run.error})
@@ -115,13 +117,17 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
             await place.off.shutdown()
 
 
+async def list_own_tasks(user: Caller, **fields: str) -> Sequence[TaskView]:
+    return (await call(user, list_tasks, **fields))["items"]
+
+
 def files_with(folder: Path, word: str) -> list[str]:
     return [each.name for each in folder.rglob("*") if each.is_file() and word.encode() in each.read_bytes()]
 
 
 async def say(place: Place, text: str, **fields: object) -> tuple[str, dict[str, object]]:
     user = place.user()
-    receipt = await user.send_message(ClientMessage(f"{text} {TOKEN}", mode="otr", **fields))  # type: ignore[arg-type] - fields of a message
+    receipt = await send(user, ClientMessage(f"{text} {TOKEN}", mode="otr", **fields))  # type: ignore[arg-type] - fields of a message
     return receipt.session_id, await place.outcome(user, receipt.task_id)
 
 
@@ -146,17 +152,17 @@ async def test_nothing_is_learnt_from_it_and_it_takes_no_feedback(place: Place) 
     session, _ = await say(place, "hello")
     for host in (place.host, place.off):
         assert await host.services.store.trajectories.list() == []
-    [task] = await place.user().list_tasks(session_id=session)
+    [task] = await list_own_tasks(place.user(), session_id=session)
     with pytest.raises(InputError, match="off the record"):
-        await place.user().send_feedback(task.id, 1)
-    receipt = await place.user().send_message(ClientMessage("on the record"))
+        await call(place.user(), send_feedback, task_id=task["task_id"], value=1.0)
+    receipt = await send(place.user(), ClientMessage("on the record"))
     await place.outcome(place.user(), receipt.task_id)
     assert [each.run_id for each in await place.host.services.store.trajectories.list()] == [receipt.task_id]
 
 
 async def test_the_same_words_on_the_record_are_on_disk(place: Place) -> None:
     user = place.user()
-    receipt = await user.send_message(ClientMessage(f"hello {TOKEN}"))
+    receipt = await send(user, ClientMessage(f"hello {TOKEN}"))
     await place.outcome(user, receipt.task_id)
     assert files_with(place.folder, TOKEN)
 
@@ -198,7 +204,7 @@ async def test_the_prompt_says_that_nothing_is_stored(place: Place) -> None:
     user = place.user()
     _, reply = await say(place, "prompt")
     assert "off the record: nothing of it is stored" in str(reply["text"])
-    receipt = await user.send_message(ClientMessage("prompt"))
+    receipt = await send(user, ClientMessage("prompt"))
     assert "off the record" not in str((await place.outcome(user, receipt.task_id))["text"])
 
 
@@ -231,7 +237,7 @@ async def test_without_the_guard_the_same_call_starts_an_agent(tmp_path: Path) -
 
 async def test_without_the_guard_the_tool_writes(place: Place) -> None:
     user = place.user()
-    receipt = await user.send_message(ClientMessage("call keep_note"))
+    receipt = await send(user, ClientMessage("call keep_note"))
     await place.outcome(user, receipt.task_id)
     assert written == [TOKEN]
 
@@ -246,11 +252,11 @@ async def test_a_conversation_remembers_itself_while_it_lives(place: Place) -> N
 async def test_modes_are_not_mixed(place: Place) -> None:
     user = place.user()
     off, _ = await say(place, "hello")
-    receipt = await user.send_message(ClientMessage("hello"))
+    receipt = await send(user, ClientMessage("hello"))
     with pytest.raises(OtherMode, match="off the record from its start"):
-        await user.send_message(ClientMessage(TOKEN, session_id=off))
+        await send(user, ClientMessage(TOKEN, session_id=off))
     with pytest.raises(OtherMode, match="on the record from its start"):
-        await user.send_message(ClientMessage(TOKEN, session_id=receipt.session_id, mode="otr"))
+        await send(user, ClientMessage(TOKEN, session_id=receipt.session_id, mode="otr"))
     assert not files_with(place.folder, TOKEN)
 
 
@@ -258,12 +264,12 @@ async def test_it_is_in_no_list_and_others_do_not_see_it(place: Place) -> None:
     session, _ = await say(place, "hello")
     user, other = place.user(), place.user("bob")
     assert not (await user.list_sessions()).items
-    assert not await user.list_tasks()
-    assert len(await user.list_tasks(session_id=session)) == 1
+    assert not await list_own_tasks(user)
+    assert len(await list_own_tasks(user, session_id=session)) == 1
     with pytest.raises(NotFound):
         await other.list_records(session)
     with pytest.raises(OffTheRecordLost):
-        await other.send_message(ClientMessage("hello", session_id=session, mode="otr"))
+        await send(other, ClientMessage("hello", session_id=session, mode="otr"))
 
 
 async def test_a_restart_ends_it(tmp_path: Path, place: Place) -> None:
@@ -271,7 +277,7 @@ async def test_a_restart_ends_it(tmp_path: Path, place: Place) -> None:
     again = AuthorizedHost(build_place(tmp_path / "again").host, User("ada"))
     await again._host.services.open()
     with pytest.raises(OffTheRecordLost):
-        await again.send_message(ClientMessage("hello", session_id=session, mode="otr"))
+        await send(again, ClientMessage("hello", session_id=session, mode="otr"))
     await again._host.services.close()
 
 
@@ -291,7 +297,7 @@ async def test_a_user_has_few_of_them(place: Place) -> None:
     for _ in range(MAX_SESSIONS_PER_USER):
         await user.open_off_the_record()
     with pytest.raises(OffTheRecordFull):
-        await user.send_message(ClientMessage("hello", mode="otr"))
+        await send(user, ClientMessage("hello", mode="otr"))
     await place.user("bob").open_off_the_record()
 
 

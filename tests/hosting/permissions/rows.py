@@ -7,6 +7,8 @@ from sophon.learning.trajectories import Trajectory
 from sophon.skills.custom_tools import CustomToolDraft
 from sophon.stores import MemoryEntry
 from sophon.stores.grants.contract import StandingGrant
+from sophon.stores.runs.contract import Run
+from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from tests.hosting.http.api_shapes.features import BINARY
 from tests.hosting.http.api_shapes.served import Served
@@ -82,6 +84,14 @@ async def _write_custom_tool(served: Served, user: str) -> str:
     return name
 
 
+async def _add_sub_agent(served: Served, user: str) -> str:
+    task_id, now = f"delegating-{user}", served.services.clock.now()
+    await served.store.runs.accept(Run(task_id, task_id, user, text=secret_of(user)))
+    row = SubAgentRun(f"{task_id}/1", task_id, task_id, "helper", task_id, user, secret_of(user), "working", 1, now)
+    await served.store.sub_agents.put([row])
+    return row.id
+
+
 ROWS: Mapping[str, Callable[[Served, str], Awaitable[str]]] = {
     "session": _add_session,
     "task": _send_message,
@@ -91,6 +101,7 @@ ROWS: Mapping[str, Callable[[Served, str], Awaitable[str]]] = {
     "grant": _add_grant,
     "goal": _add_goal,
     "schedule": _add_schedule,
+    "sub-agent": _add_sub_agent,
     "attachment": _upload_attachment,
     "memory": _remember,
     "custom tool": _write_custom_tool,

@@ -5,6 +5,7 @@ A change that is meant is written by `make generate`, and read by a person.
 
 from copy import copy
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ async def test_every_caller_may_do_what_the_page_says(survey: Survey) -> None:
 async def test_an_operation_that_lost_its_permission_is_told_from_the_true_one(survey: Survey) -> None:
     for operation in (each for each in REGISTRY.operations if each.needs):
         mutant = copy(operation)
-        mutant.needs = ()
+        mutant.needs, mutant.options = (), replace(operation.options, needs_for=None)
         assert await survey.find_permissions(mutant) != await survey.find_permissions(operation), operation
 
 
@@ -117,9 +118,12 @@ async def test_http_refuses_what_the_operation_refuses(survey: Survey, user: str
         ids = dict.fromkeys(operation.path_fields, "no-such")
         if operation.subject is not None:
             ids[operation.subject.field] = survey.rows[operation.subject.kind, "ada"]
-        body = dict(operation.options.example) if operation.method in {"POST", "PUT", "PATCH"} else None
+        place = "json" if operation.method in {"POST", "PUT", "PATCH"} else "params"
+        needs = request_shape(operation.request).needs
+        given = {name: value for name, value in operation.options.example.items() if name not in needs}
+        fields: dict[str, Any] = {place: given}
         answer = await survey.served.send(
-            f"{operation.method} {operation.path.format_map(ids)}", body, user="", headers=headers
+            f"{operation.method} {operation.path.format_map(ids)}", user="", headers=headers, **fields
         )
         found = None if answer.is_success else answer.json()["error"]["code"]
         assert found == expected if expected != "yes" else found not in NO_PERMISSION, (operation, answer.text)

@@ -34,7 +34,8 @@ from sophon_hosting.channels.outbound.typing import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import RunRequest
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
-from sophon_hosting.off_the_record.host import OffTheRecordFull, OffTheRecordHost
+from sophon_hosting.off_the_record.errors import OffTheRecordFull
+from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.run_audience import overrides_to_origin
 from sophon_hosting.runs.session_deletion import Busy

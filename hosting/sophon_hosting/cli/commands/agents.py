@@ -12,17 +12,17 @@ from sophon.configured_parts import find_agent_folder
 from sophon.errors import InputError, NotFound
 from sophon_hosting.cli.agent_names import find_name_problems
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
+from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import (
     write_json,
     write_lines,
     write_notice,
     write_result,
-    write_rows,
     write_table,
 )
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.cli.operation_commands import list_command, says, show_command
+from sophon_hosting.features.agents import operations as agents
 from sophon_hosting.features.agents.results import agent_details_to_json, agent_to_json
 
 NO_AGENTS = "there are no agents: set Agents.Directory to a folder with a file NAME.md for each"
@@ -99,24 +99,16 @@ def check(
         raise typer.Exit(1)
 
 
-@app.command()
-def running(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
-    """List the sub-agents that work or wait for a person."""
-    found = open_host_client(ctx.obj, url).list_sub_agents()
-    rows = [(each["agent_id"], each["state"], each["agent"], each["task"]) for each in found]
-    write_rows(found, ("id", "state", "agent", "task"), rows, "No sub-agent works.", as_json=as_json)
-
-
-@app.command()
-def cancel(
-    ctx: typer.Context,
-    agent_id: Annotated[str, typer.Argument(metavar="ID", help="Id of a sub-agent, as `running` shows it.")],
-    url: HostUrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Cancel a sub-agent; the task that runs it goes on."""
-    state = open_host_client(ctx.obj, url).cancel_sub_agent(agent_id)
-    write_result({"agent_id": agent_id, "state": state}, [f"{agent_id}: {state}"], as_json=as_json)
+list_command(
+    app,
+    agents.list_agents,
+    {"id": "agent_id", "state": "state", "agent": "agent", "task": "task"},
+    "No sub-agent works.",
+    name="running",
+    items="running",
+    summary="List the sub-agents that work or wait for a person.",
+)
+show_command(app, agents.cancel_sub_agent, says("{agent_id}: {state}"), name="cancel", arguments=("agent_id",))
 
 
 def _find_catalog(options: GlobalOptions) -> AgentCatalog | None:

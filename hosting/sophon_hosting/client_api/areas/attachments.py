@@ -9,7 +9,7 @@ from sophon.errors import InputError, NotFound
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon.settings import AttachmentsSettings
 from sophon.stores.attachments.contract import KEEP_UNSENT, StoredAttachment
-from sophon_hosting.client_api.user_access import UserAccess
+from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.user_sessions import validate_id
 
 MAX_BYTES_OFF_THE_RECORD = 50_000_000
@@ -28,7 +28,7 @@ class AttachmentInUse(InputError):
 class UserAttachments:
     """The files of one user, on one host: stored, or off the record."""
 
-    def __init__(self, access: UserAccess, *, is_off_the_record: bool = False) -> None:
+    def __init__(self, access: Caller, *, is_off_the_record: bool = False) -> None:
         self._access, self._store = access, access.store.attachments
         self._is_off_the_record = is_off_the_record
 

@@ -11,8 +11,8 @@ from sophon.events import CustomToolChanged
 from sophon.skills.custom_tools import CustomTool, CustomToolStore, UnusableCustomTool
 from sophon.tools.tool import Tool
 from sophon.turn_permissions import build_tool_permissions
+from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.rights import HUB_CHANNEL
-from sophon_hosting.client_api.user_access import UserAccess
 from sophon_hosting.tool_errors import ToolError
 
 AnyTool = TypeVar("AnyTool", bound=CustomTool | UnusableCustomTool)
@@ -23,7 +23,7 @@ log = logging.getLogger("sophon")
 class UserTools:
     """The tools of one user; operators have the custom tools of all users."""
 
-    def __init__(self, access: UserAccess) -> None:
+    def __init__(self, access: Caller) -> None:
         self._access = access
 
     async def find_error(self, tool: str) -> ToolError | None:

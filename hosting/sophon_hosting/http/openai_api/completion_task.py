@@ -19,14 +19,14 @@ from sophon.events import (
     event_from_wire,
 )
 from sophon.messages import Usage
-from sophon.stores.runs.contract import InboundKey, Run
+from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.trace_context import HEADER
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.payload import Payload
-from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.completion import complete
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.tasks.sending import find_accepted, send
 from sophon_hosting.host import TaskReceipt
 from sophon_hosting.http.json_io import TRACE, get_authorized_host, get_host
 from sophon_hosting.http.openai_api.completion_errors import IdempotencyKeyReused
@@ -65,8 +65,8 @@ class CompletionTask:
 
     def __init__(self, request: web.Request, completion: CompletionRequest) -> None:
         self._request, self._completion = request, completion
-        self._host, self._authorized_host = get_host(request), get_authorized_host(request)
-        self._session_id = self._authorized_host.new_session_id()
+        self._host, self._caller = get_host(request), get_authorized_host(request)
+        self._session_id = self._caller.new_session_id()
         self._key = read_idempotency_key(request.headers.get(KEY_HEADER), completion.client_message_id)
         self._digest = digest_request(completion)
         self._finished: Event | None = None
@@ -78,34 +78,34 @@ class CompletionTask:
         self._received: asyncio.Queue[WireEvent] = asyncio.Queue()
 
     async def __aenter__(self) -> "CompletionTask":
-        talk = parse_completion_input(self._completion)
-        if self._key is not None:
-            stored_key = InboundKey(HUB_CHANNEL, self._authorized_host.user.id, self._message_id(self._key))
-            if (accepted := await self._host.acceptance.find_accepted(stored_key)) is not None:
-                self._authorized_host.rights.require("Chat")
-                await self._follow(accepted, self._key)
-                return self
-        await self._authorized_host.ensure_own_session(self._session_id)
+        talk, user_id = parse_completion_input(self._completion), self._caller.user.id
+        self._caller.rights.require("Chat")
+        message_id = None if self._key is None else self._message_id(self._key)
+        if self._key is not None and (accepted := await find_accepted(self._caller, message_id)) is not None:
+            await self._follow(accepted, self._key)
+            return self
+        if self.model != AUTO_MODEL:
+            self._caller.rights.require("ChooseModel")
+        await self._caller.sessions.find_or_create_own(self._session_id, has_message=True)
         history = [SessionRecord("message", "v1", message) for message in to_history_messages(talk)]
         if history:
-            await self._host.services.store.sessions.append(
-                self._session_id, history, owner=self._authorized_host.user.id
-            )
-        await self._authorized_host.subscribe(self._session_id, self._received.put_nowait)
+            await self._host.services.store.sessions.append(self._session_id, history, owner=user_id)
+        await self._host.event_bus.subscribe(self._session_id, self._received.put_nowait, user_id)
         try:
-            receipt = await self._authorized_host.send_message(
+            receipt = await send(
+                self._caller,
                 ClientMessage(
                     content=talk.text,
                     images=talk.images,
                     session_id=self._session_id,
-                    client_message_id=None if self._key is None else self._message_id(self._key),
+                    client_message_id=message_id,
                     stream=self._completion.stream,
                     model=None if self.model == AUTO_MODEL else self.model,
                     instructions=talk.instructions,
                     trace=self._request[TRACE],
                     traceparent=self._request.headers.get(HEADER),
                     authorship={} if self._key is None else {REQUEST_DIGEST: self._digest},
-                )
+                ),
             )
             if self._key is not None and not receipt.created:  # the same request, at the same time
                 await self._drop_session()
@@ -150,7 +150,7 @@ class CompletionTask:
             raise IdempotencyKeyReused(key)
         self._is_repeated, self.task_id, self._session_id = True, run.id, run.session_id
         self.created = int(run.created_at.timestamp()) if run.created_at else self.created
-        await self._authorized_host.subscribe(self._session_id, self._received.put_nowait)
+        await self._host.event_bus.subscribe(self._session_id, self._received.put_nowait, self._caller.user.id)
         self._finished = final_event_of(await runs.get(run.id))  # again: it may have ended before the subscription
 
     async def _next_event(self) -> WireEvent | None:
@@ -169,17 +169,17 @@ class CompletionTask:
                     return None
 
     async def _clean_up(self) -> None:
-        self._authorized_host.unsubscribe(self._session_id, self._received.put_nowait)
+        self._host.event_bus.unsubscribe(self._session_id, self._received.put_nowait)
         if self._key is not None:
             return
         if self.task_id and self._finished is None:
-            await self._authorized_host.cancel_task(self.task_id)
+            await self._caller.cancel_task(self.task_id)
         await self._drop_session()
 
     async def _drop_session(self) -> None:
-        self._authorized_host.unsubscribe(self._session_id, self._received.put_nowait)
+        self._host.event_bus.unsubscribe(self._session_id, self._received.put_nowait)
         try:
-            await self._authorized_host.delete_session(self._session_id)
+            await self._host.delete_session(self._session_id)
         except SophonError:  # a turn is still being cancelled; the session remains, like any other
             return
 
