@@ -7,7 +7,6 @@ from sophon_hosting.client_api.areas.history import HistoryOperations
 from sophon_hosting.client_api.areas.imports import UserImports
 from sophon_hosting.client_api.areas.replays import TurnReplays
 from sophon_hosting.client_api.areas.subscriptions import SubscriptionOperations
-from sophon_hosting.client_api.areas.tools import UserTools
 from sophon_hosting.client_api.areas.workspace import UserWorkspace
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.connection import Connection
@@ -25,8 +24,8 @@ class AuthorizedHost(BranchOperations, HistoryOperations, SubscriptionOperations
     the rights of an operator.
 
     The operations on sessions, messages, tasks and approvals are methods here, because `conversation_mode` routes each
-    call to this object or to the same one off the record. Larger areas are objects: `authorized.tools.list()`; what one
-    route does alone is in its handler, with its permission check.
+    call to this object or to the same one off the record. Larger areas are objects: `authorized.workspace.list()`;
+    what one route does alone is in its handler, with its permission check.
     """
 
     def __init__(
@@ -53,11 +52,6 @@ class AuthorizedHost(BranchOperations, HistoryOperations, SubscriptionOperations
     def imports(self) -> UserImports:
         """Import of conversations into the user's sessions."""
         return UserImports(self)
-
-    @property
-    def tools(self) -> UserTools:
-        """The tools that the user may use, and their custom tools."""
-        return UserTools(self)
 
     @property
     def replays(self) -> TurnReplays:

@@ -15,6 +15,8 @@ from sophon_hosting.features.settings.setup import table as setup
 from sophon_hosting.features.tasks.messages import table as messages
 from sophon_hosting.features.tasks.operations import table as tasks
 from sophon_hosting.features.tokens.operations import table as tokens
+from sophon_hosting.features.tools.custom_tools import table as custom_tools
+from sophon_hosting.features.tools.operations import table as tools
 from sophon_hosting.features.usage.operations import table as usage
 from sophon_hosting.features.webhooks.operations import table as webhooks
 from sophon_hosting.operations.table import Registry
@@ -37,6 +39,8 @@ REGISTRY = Registry(
         tokens,
         settings,
         setup,
+        tools,
+        custom_tools,
         usage,
     ]
 )

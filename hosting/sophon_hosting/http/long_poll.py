@@ -1,14 +1,12 @@
 """Long polling: requests that wait until something has changed, for as long as they say."""
 
 import asyncio
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Annotated
 
 from aiohttp import web
 
 from sophon._python.value_rules import ValueRules
-from sophon.tools.registry import Toolbox
 from sophon_hosting.client_api.authentication import Unauthorized
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.http.json_io import get_authorized_host, get_host
@@ -38,18 +36,3 @@ async def wait_for_change(request: web.Request, changed: asyncio.Event, deadline
         if user.can_end and not await request.app[CLIENTS].is_still_valid(user):
             raise Unauthorized(token_given=True)
     return changed.is_set()
-
-
-@contextmanager
-def watch_toolbox(toolbox: Toolbox) -> Generator[asyncio.Event]:
-    """Provide an event that is set when the tools of the process change, in whichever thread."""
-    changed, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    def notice() -> None:
-        loop.call_soon_threadsafe(changed.set)
-
-    toolbox.listeners.add(notice)
-    try:
-        yield changed
-    finally:
-        toolbox.listeners.discard(notice)

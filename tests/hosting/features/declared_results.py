@@ -22,7 +22,6 @@ from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.features.sessions import history_results as history
 from sophon_hosting.features.sessions import results as sessions
 from sophon_hosting.features.tasks import results as tasks
-from sophon_hosting.features.tools import results as tools
 from sophon_hosting.features.traces import results as traces
 from sophon_hosting.hub import client_event_handlers
 from sophon_hosting.operations.results import Done
@@ -81,12 +80,6 @@ ROUTES: Mapping[str, Any] = {
     "GET /api/tasks/{task_id}/events": tasks.TaskEvents,
     "GET /api/tasks/{task_id}/stream": tasks.StreamedText,
     "POST /api/tasks/{task_id}/cancel": tasks.CancelledTask,
-    "GET /api/tools": tools.ToolList,
-    "GET /api/tools/version": tools.ToolsVersion,
-    "GET /api/tools/groups": tools.ToolGroupList,
-    "PATCH /api/tools/{name}": tools.ChangedCustomTool,
-    "DELETE /api/tools/{name}": tools.DeletedCustomTool,
-    "GET /api/skills": tools.SkillList,
     "GET /api/traces": traces.TraceList,
     "GET /api/traces/{task_id}": traces.TraceDetails | traces.OtlpTrace,
     "GET /api/traces/{task_id}/messages": history.TurnRecords,

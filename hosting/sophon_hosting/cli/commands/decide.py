@@ -23,8 +23,8 @@ from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_selection import open_host_client
-from sophon_hosting.cli.remote.http_host_client import HttpHostClient
+from sophon_hosting.cli.remote.host_selection import find_client
+from sophon_hosting.features.tools.operations import list_tools
 from sophon_hosting.schedules.factory import register_schedule_tools
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -113,9 +113,9 @@ def _list_tools(
     MCP servers whose tools are not among them.
     """
     try:
-        client = open_host_client(options, url)
-        if isinstance(client, HttpHostClient):
-            return [HostTool(each["name"], each["tags"], each["parameters"]) for each in client.list_tools()], ()
+        if (client := find_client(options, url)) is not None:
+            found = client.call(list_tools)["items"]
+            return [HostTool(each["name"], each["tags"], each["parameters"]) for each in found], ()
     except SophonError as error:
         if url is not None:
             raise

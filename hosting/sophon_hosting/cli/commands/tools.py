@@ -18,9 +18,9 @@ from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_selection import open_host_client
-from sophon_hosting.cli.remote.http_host_client import HttpHostClient
+from sophon_hosting.cli.remote.host_selection import find_client
 from sophon_hosting.client_api.authentication import find_operators
+from sophon_hosting.features.tools import custom_tools
 from sophon_hosting.features.tools.results import custom_tool_to_json
 from sophon_hosting.schedules.factory import register_schedule_tools
 
@@ -102,22 +102,20 @@ def share(
 @app.command()
 def delete(ctx: typer.Context, name: NameArgument) -> None:
     """Delete a custom tool with its program."""
-    store, host = _open(ctx.obj), _find_host(ctx.obj)
-    full_name = store.delete(name, None).full_name if host is None else host.delete_custom_tool(name)
+    store, client = _open(ctx.obj), find_client(ctx.obj)
+    if client is None:
+        full_name = store.delete(name, None).full_name
+    else:
+        full_name = client.call(custom_tools.delete_custom_tool, name=name)["name"]
     write_lines([f"{full_name} was deleted."])
 
 
 def _change(options: GlobalOptions, name: str, *, enabled: bool | None = None, shared: bool | None = None) -> str:
     """Change a tool and return its full name. A running host does it itself, and tells its clients."""
-    store, host = _open(options), _find_host(options)
-    if host is None:
+    store, client = _open(options), find_client(options)
+    if client is None:
         return store.change(name, None, enabled=enabled, shared=shared).full_name
-    return host.change_custom_tool(name, enabled=enabled, shared=shared)
-
-
-def _find_host(options: GlobalOptions) -> HttpHostClient | None:
-    client = open_host_client(options)
-    return client if isinstance(client, HttpHostClient) else None
+    return client.call(custom_tools.change_custom_tool, name=name, enabled=enabled, shared=shared)["name"]
 
 
 def _open(options: GlobalOptions) -> CustomToolStore:

@@ -50,14 +50,9 @@ def open_client(options: GlobalOptions, url: str | None = None) -> Client:
     belongs to another project, whose port is the same.
     """
     settings = load_cli_settings(options)
-    if url is not None:
-        return connect_client(validate_host_url(url), find_access_token(settings, url))
-    address = local_host_url(settings)
-    instance = probe_host(address)
-    if instance is not None:
-        _check_instance(options, settings, address, instance)
-        return connect_client(address, find_access_token(settings, address))
-    notice = f"no host runs at {address}; using the store"
+    if (client := find_client(options, url)) is not None:
+        return client
+    notice = f"no host runs at {local_host_url(settings)}; using the store"
     return Client(StoreSend(options, settings, notice), LOCAL_USER, is_operator=True)
 
 
@@ -80,6 +75,22 @@ def find_running_host(options: GlobalOptions, settings: Settings, url: str | Non
     if url is None:
         _check_instance(options, settings, address, instance)
     return address
+
+
+def find_client(options: GlobalOptions, url: str | None = None) -> Client | None:
+    """Return a client of the host at `url`, by default of the configured host; None if that does not run.
+
+    Raises SophonError as `open_client` does.
+    """
+    settings = load_cli_settings(options)
+    if url is not None:
+        return connect_client(validate_host_url(url), find_access_token(settings, url))
+    address = local_host_url(settings)
+    instance = probe_host(address)
+    if instance is None:
+        return None
+    _check_instance(options, settings, address, instance)
+    return connect_client(address, find_access_token(settings, address))
 
 
 def wake_running_host(options: GlobalOptions, settings: Settings) -> None:

@@ -198,10 +198,6 @@ class HttpHostClient:
         """Delete everything that is kept of a person; return the counts by kind in `deleted`, and `other_sessions`."""
         return self._request("DELETE", f"/api/persons/{_path_segment(person)}")
 
-    def list_tools(self) -> Sequence[JsonRow]:
-        """Return the tools that the user may use, with tags and parameters."""
-        return self._get_items("/api/tools", {})
-
     def list_mcp_servers(self) -> Sequence[JsonRow]:
         """Return the MCP servers, with state, last error and tools."""
         return self._get_items("/api/mcp", {})
@@ -221,16 +217,6 @@ class HttpHostClient:
     def restart_mcp_server(self, server: str) -> JsonRow:
         """Connect to an MCP server again, and return it."""
         return self._request("POST", f"/api/mcp/{_path_segment(server)}/restart")
-
-    def change_custom_tool(self, name: str, *, enabled: bool | None, shared: bool | None) -> str:
-        """Switch a custom tool on or off, or share it; return its full name."""
-        given = {"enabled": enabled, "shared": shared}
-        body = {key: value for key, value in given.items() if value is not None}
-        return str(self._request("PATCH", f"/api/tools/{_path_segment(name)}", body)["name"])
-
-    def delete_custom_tool(self, name: str) -> str:
-        """Delete a custom tool with its program; return its full name."""
-        return str(self._request("DELETE", f"/api/tools/{_path_segment(name)}")["name"])
 
     def _parse_preferences(self, answer: JsonRow) -> Preferences:
         said = cast(Mapping[str, Any], answer["preferences"])

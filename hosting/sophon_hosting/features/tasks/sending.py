@@ -10,7 +10,6 @@ from sophon.messages import ToolCall
 from sophon.stores.runs.contract import InboundKey
 from sophon.turn_options import check_metadata
 from sophon_hosting.client_api.areas.attachments import UserAttachments
-from sophon_hosting.client_api.areas.tools import UserTools
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import TooLarge, Unavailable
 from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
@@ -19,6 +18,7 @@ from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.client_api.user_sessions import validate_id
 from sophon_hosting.features.sessions.copying import NO_BRANCHES
 from sophon_hosting.features.tasks.regeneration import find_branch
+from sophon_hosting.features.tools.usable_tools import list_usable_tools
 from sophon_hosting.observability.trace_id import trace_id_from_traceparent
 from sophon_hosting.operations.subjects import SESSION
 from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
@@ -106,7 +106,7 @@ def check_call(caller: Caller, call: ToolCall) -> None:
     Raises NotFound for a tool that the user may not use like for one that does not exist, InvalidArguments, and
     InputError if the chain of this host runs no tools.
     """
-    tool = next((each for each in UserTools(caller).list() if each.name == call.name), None)
+    tool = next((each for each in list_usable_tools(caller) if each.name == call.name), None)
     if tool is None:
         raise NotFound("tool", call.name)
     if tool.nested:
