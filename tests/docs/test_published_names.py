@@ -11,6 +11,7 @@ from sophon import Services, events
 from sophon.builtin_tools.skills import skill_tools
 from sophon.events import Event
 from sophon.testing import FunctionModel
+from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.http.app import API_ROUTES
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
@@ -35,7 +36,7 @@ def existing_names(folder: Path) -> Mapping[str, set[str]]:
     return {
         "tool": {each.name for each in (*services.registry, *skill_tools())},
         "event": {each.wire_name for each in kinds if each is not Event},
-        "route": {f"{each.method} {each.path}" for each in routes},
+        "route": {f"{each.method} {each.path}" for each in (*routes, *REGISTRY.operations)},
     }
 
 

@@ -7,7 +7,6 @@ from sophon_hosting.client_api.areas.history import HistoryOperations
 from sophon_hosting.client_api.areas.imports import UserImports
 from sophon_hosting.client_api.areas.replays import TurnReplays
 from sophon_hosting.client_api.areas.subscriptions import SubscriptionOperations
-from sophon_hosting.client_api.areas.workspace import UserWorkspace
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.connection import Connection
 from sophon_hosting.host import Host
@@ -57,11 +56,6 @@ class AuthorizedHost(BranchOperations, HistoryOperations, SubscriptionOperations
     def replays(self) -> TurnReplays:
         """Replays of the user's own turns."""
         return TurnReplays(self)
-
-    @property
-    def workspace(self) -> UserWorkspace:
-        """The workspace files of the user, and for operators those of everybody."""
-        return UserWorkspace(self)
 
 
 class OffTheRecordSessions(AuthorizedHost):

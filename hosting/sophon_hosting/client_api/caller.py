@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sophon.approvals import Decision
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from sophon.agents.catalog import AgentSet
     from sophon.goals.goal import Goal
     from sophon.mcp.supervisor import McpSupervisor
+    from sophon.stores.memories.library import LongTermMemory
     from sophon.stores.runs.contract import Run
     from sophon.stores.sub_agents.contract import SubAgentRun
     from sophon_hosting.host import Host
@@ -113,6 +115,16 @@ class Caller:
     def is_off_the_record(self) -> bool:
         """Whether the host is that of conversations off the record."""
         return self._host.is_off_the_record
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the host's settings, in which its files are."""
+        return self.host.services.folder
+
+    @property
+    def memory(self) -> "LongTermMemory":
+        """Long-term memory of the host."""
+        return self.host.services.memory
 
     @property
     def is_signed_in(self) -> bool:

@@ -30,6 +30,7 @@ from sophon_hosting.runs.approvals import DecisionRefused, check_decider, check_
 
 if TYPE_CHECKING:
     from sophon.mcp.supervisor import McpSupervisor
+    from sophon.stores.memories.library import LongTermMemory
 
 SHORT_ID_CHARACTERS = 12
 
@@ -73,6 +74,18 @@ class StoredCaller(Caller):
     def is_off_the_record(self) -> bool:
         """See `Caller.is_off_the_record`."""
         return False
+
+    @property
+    def folder(self) -> Path:
+        """See `Caller.folder`."""
+        return self._folder
+
+    @property
+    def memory(self) -> "LongTermMemory":
+        """Long-term memory of the store, without vectors."""
+        from sophon.stores.memories.library import LongTermMemory  # lazy: few operations need it
+
+        return LongTermMemory(self.store, self.clock)
 
     @property
     def is_signed_in(self) -> bool:

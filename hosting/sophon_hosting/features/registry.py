@@ -7,6 +7,10 @@ from sophon_hosting.features.goals.operations import table as goals
 from sophon_hosting.features.host.logs import table as logs
 from sophon_hosting.features.host.operations import table as host
 from sophon_hosting.features.mcp.operations import table as mcp
+from sophon_hosting.features.memory.operations import table as memory
+from sophon_hosting.features.memory.workspace import table as workspace
+from sophon_hosting.features.persons.operations import table as persons
+from sophon_hosting.features.preferences.operations import table as preferences
 from sophon_hosting.features.providers.operations import table as providers
 from sophon_hosting.features.queue.operations import table as queue
 from sophon_hosting.features.schedules.operations import table as schedules
@@ -29,6 +33,10 @@ REGISTRY = Registry(
         grants,
         agents,
         goals,
+        memory,
+        workspace,
+        persons,
+        preferences,
         schedules,
         host,
         logs,

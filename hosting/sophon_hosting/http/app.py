@@ -19,16 +19,12 @@ from sophon_hosting.http.api import (
     attachments,
     audit,
     imports,
-    memory,
-    persons,
     policy,
-    preferences,
     routing,
     search,
     sessions,
     traces,
     trajectories,
-    workspace,
 )
 from sophon_hosting.http.api.attachments import UPLOADS, UploadSlots
 from sophon_hosting.http.api.imports import IMPORTS, ImportSlots
@@ -59,10 +55,6 @@ API_ROUTES: Sequence[web.AbstractRouteDef] = [
     *sessions.routes,
     *search.routes,
     *attachments.routes,
-    *preferences.routes,
-    *memory.routes,
-    *workspace.routes,
-    *persons.routes,
     *trajectories.routes,
     *traces.routes,
     *policy.routes,

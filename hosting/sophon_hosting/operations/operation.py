@@ -64,6 +64,7 @@ class OperationOptions:
     example: Mapping[str, Any] = field(default_factory=lambda: {})
     is_large: bool = False
     is_cacheable: bool = False
+    is_exclusive: bool = False
     seconds: float = 60.0
     needs_for: Callable[[Any], str] | None = None
 
@@ -134,7 +135,7 @@ class Operation(Generic[Q, R]):
         self.check(caller)
         for name, permission in request_shape(type(request)).needs.items():
             value = getattr(request, name)
-            if name in request.fields_set and value is not None and value is not False:  # 0 is a value
+            if name in request.fields_set and value is not None and value is not False and value != "":  # 0 is a value
                 check_permission(permission, caller.rights, is_operator=caller.user.operator)
         if self.subject is None:
             return await self.run(caller, request)

@@ -27,7 +27,7 @@ PERMISSION_KEY: Final = "x-permission"
 
 
 class Needs:
-    """Annotation of a field that needs a permission of its own where it is given: neither null nor false.
+    """Annotation of a field that needs a permission of its own where it is given: neither null, false nor empty.
 
     Raises ValueError for a permission that does not exist, which every client would have.
     """

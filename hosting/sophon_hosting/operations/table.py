@@ -37,6 +37,7 @@ class Table:
         example: Mapping[str, Any] | None = None,
         is_large: bool = False,
         is_cacheable: bool = False,
+        is_exclusive: bool = False,
         seconds: float = 60.0,
     ) -> Callable[[Callable[[Caller, Q], Awaitable[R]]], Operation[Q, R]]: ...
 
@@ -56,6 +57,7 @@ class Table:
         example: Mapping[str, Any] | None = None,
         is_large: bool = False,
         is_cacheable: bool = False,
+        is_exclusive: bool = False,
         seconds: float = 60.0,
     ) -> Callable[[Callable[[Caller, Q, T], Awaitable[R]]], Operation[Q, R]]: ...
 
@@ -77,6 +79,7 @@ class Table:
         of Socket.IO always have. `errors` that are documented, beside those of permissions, requests and rows.
         `example`: a request. `is_large`: the answer may be large, so the hub serves such requests at the speed at which
         the client reads. `is_cacheable`: answered with an ETag.
+        `is_exclusive`: where no host runs, the operation holds the lease of the store, so that none starts meanwhile.
         `seconds`: how long a client waits for the answer.
         """
         permissions = tuple(map(parse_permission, (needs,) if isinstance(needs, str) else needs))

@@ -15,9 +15,6 @@ from sophon_hosting.features.attachments import results as attachments
 from sophon_hosting.features.guards import results as guards
 from sophon_hosting.features.imports import results as imports
 from sophon_hosting.features.learning import results as learning
-from sophon_hosting.features.memory import results as memory
-from sophon_hosting.features.persons import results as persons
-from sophon_hosting.features.preferences import results as preferences
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.features.sessions import history_results as history
 from sophon_hosting.features.sessions import results as sessions
@@ -43,19 +40,6 @@ ROUTES: Mapping[str, Any] = {
     "POST /api/routing/reset": learning.ResetAverages,
     "GET /api/trajectories": learning.TrajectoryList,
     "GET /api/trajectories/{task_id}": learning.TrajectoryView,
-    "GET /api/memory": memory.MemorySearch,
-    "GET /api/memory/{entry_id}": memory.MemoryView,
-    "PATCH /api/memory/{entry_id}": memory.MemoryView,
-    "DELETE /api/memory/{entry_id}": Done,
-    "DELETE /api/memory": memory.DeletedMemories,
-    "GET /api/memory/export": memory.MemoryExport,
-    "POST /api/memory/import": memory.ImportedMemories,
-    "GET /api/workspace": memory.WorkspaceFileList,
-    "GET /api/workspace/{name}": memory.WorkspaceFile,
-    "PUT /api/workspace/{name}": memory.WorkspaceFile,
-    "DELETE /api/persons/{person}": persons.ForgottenPerson,
-    "GET /api/preferences": preferences.UserPreferences,
-    "PUT /api/preferences": preferences.UserPreferences,
     "POST /api/sessions": sessions.NewSession,
     "GET /api/sessions": sessions.SessionPage,
     "GET /api/sessions/{session_id}": sessions.SessionView,

@@ -64,7 +64,7 @@ def a_caller(scopes: set[str] | None = None, *, operator: bool = False, **settin
         ({"older_than": 0}, {"Read"}, ScopeNeeded),
         ({"older_than": 0}, {"Export"}, None),
         ({"model": "large"}, {"Read"}, ScopeNeeded),
-        ({"model": ""}, {"Read"}, ScopeNeeded),
+        ({"model": ""}, {"Read"}, None),
         ({"model": "large"}, {"Read", "ChooseModel"}, None),
     ],
 )

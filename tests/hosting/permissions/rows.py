@@ -92,6 +92,10 @@ async def _add_sub_agent(served: Served, user: str) -> str:
     return row.id
 
 
+async def _name_person(served: Served, user: str) -> str:
+    return user
+
+
 ROWS: Mapping[str, Callable[[Served, str], Awaitable[str]]] = {
     "session": _add_session,
     "task": _send_message,
@@ -103,7 +107,8 @@ ROWS: Mapping[str, Callable[[Served, str], Awaitable[str]]] = {
     "schedule": _add_schedule,
     "sub-agent": _add_sub_agent,
     "attachment": _upload_attachment,
-    "memory": _remember,
+    "memory entry": _remember,
+    "person": _name_person,
     "custom tool": _write_custom_tool,
 }
 """Function that makes a row of a user and returns its id, by the kind that `Subject` names."""

@@ -18,6 +18,7 @@ from sophon_hosting.cli.chat.rendering.json_renderer import JsonRenderer
 from sophon_hosting.cli.chat.rendering.terminal_renderer import TerminalRenderer
 from sophon_hosting.cli.chat.slash_commands import (
     ALIASES,
+    PreferenceAccess,
     QuitChat,
     RunTurn,
     describe_attached,
@@ -54,8 +55,10 @@ class RemoteChat:
         choices: TurnChoices,
         front: ChatFrontend,
         connect: "Callable[[], HttpHostClient]",
+        open_preferences: Callable[[], PreferenceAccess],
     ) -> None:
         self._runner, self._turn, self._connect = runner, turn, connect
+        self._open_preferences = open_preferences
         self.choices, self.frontend = choices, front
         self._attached: list[Attachment] = []
 
@@ -91,7 +94,7 @@ class RemoteChat:
         if name == "help":
             return [*REMOTE_HELP_LINES, *map(_skill_line, self._connect().list_callable_skills())]
         if name == "preferences":
-            return run_preferences_command(self._connect(), argument)
+            return run_preferences_command(self._open_preferences(), argument)
         if name == "regenerate":
             self._regenerate(argument)
         if name == "attach":
@@ -144,7 +147,9 @@ def run_remote_chat(
             lambda line: output.write_lines([f"  {line}"]),
         )
         front = ChatFrontend(renderer, write_error, ending, lambda: gate.ran_out_of_input)
-        conversation = RemoteChat(runner, turn, choices, front, lambda: _connect_over_http(url, token))
+        conversation = RemoteChat(
+            runner, turn, choices, front, lambda: _connect_over_http(url, token), lambda: _open_preferences(url, token)
+        )
         if message is not None:
             return conversation.run_turn(message)
         runner.run(turn.check_connection())
@@ -162,6 +167,12 @@ def run_remote_chat(
 def _skill_line(skill: Mapping[str, Any]) -> str:
     usage = describe_skill_call(str(skill["name"]), str(skill["argument_hint"]))
     return f"  {usage:<27}{to_single_line(str(skill['description']))}"
+
+
+def _open_preferences(url: str, token: str | None) -> PreferenceAccess:
+    from sophon_hosting.cli.chat.remote_preferences import RemotePreferences  # lazy: turns need Socket.IO only
+
+    return RemotePreferences(url, token)
 
 
 def _connect_over_http(url: str, token: str | None) -> "HttpHostClient":

@@ -1,9 +1,8 @@
 """`sophon persons`: export, import and forget everything that is kept of a person."""
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,18 +11,19 @@ from sophon.errors import InputError
 from sophon.private_files import open_new_private_file
 from sophon.stores.contract import Store
 from sophon.stores.memories.library import LongTermMemory
-from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_with_store
+from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.json_lines import read_json_lines
 from sophon_hosting.cli.console.output import write_lines, write_notice, write_result
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_selection import open_host_client
-from sophon_hosting.cli.remote.http_host_client import HttpHostClient
+from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.cli.server_settings import create_store_lease
 from sophon_hosting.events.json_encoding import encode_json
+from sophon_hosting.features.persons.operations import forget_person
+from sophon_hosting.features.persons.results import ForgottenPerson
 from sophon_hosting.persons.export import PersonExport
-from sophon_hosting.persons.forgetting import Forgotten, PersonForgetting, check_person
+from sophon_hosting.persons.forgetting import check_person
 from sophon_hosting.persons.importing import Imported, import_person
 from sophon_hosting.persons.person_files import PersonFolders
 
@@ -97,32 +97,11 @@ def forget(
     check_person(person)
     question = f"Delete all sessions, memory and files that are kept of {person}, for good?"
     confirm(question, yes=yes, otherwise="nothing was forgotten")
-    client = open_host_client(ctx.obj)
-    if isinstance(client, HttpHostClient):
-        done = client.forget_person(person)
-    else:
-        found = _forget_in_store(ctx.obj, person)
-        done = {"deleted": found.counts, "other_sessions": list(found.other_sessions)}
+    done = open_client(ctx.obj).call(forget_person, person=person)
     write_result(done, _describe(person, done), as_json=as_json)
 
 
-def _forget_in_store(options: GlobalOptions, person: str) -> Forgotten:
-    settings, clock, folders = load_cli_settings(options), SystemClock(), _folders(options)
-
-    async def run() -> Forgotten:
-        store = create_store(options, settings)
-        await store.open()
-        try:
-            memory = LongTermMemory(store, clock)
-            return await PersonForgetting(store, memory, clock, folders, store.sessions.delete).forget(person)
-        finally:
-            await store.close()
-
-    with create_store_lease(options, settings):
-        return asyncio.run(run())
-
-
-def _describe(person: str, done: Mapping[str, Any]) -> Sequence[str]:
+def _describe(person: str, done: ForgottenPerson) -> Sequence[str]:
     counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in done["deleted"].items())
     lines = [f"{person} is forgotten: {counts or 'nothing was kept'}."]
     others = done["other_sessions"]

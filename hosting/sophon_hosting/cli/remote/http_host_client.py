@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 import httpx
 
-from sophon.preferences import PREFERENCE_NAMES, Preferences
 from sophon_hosting.cli.remote.host_client import GoalChange, HostError, JsonRow
 
 PROBE_SECONDS = 2.0
@@ -171,14 +170,6 @@ class HttpHostClient:
         """End cool-downs of a provider, enable its rejected keys and close its circuit; return its state."""
         return self._request("POST", f"/api/providers/{_path_segment(provider_id)}/reset")
 
-    def get_preferences(self) -> Preferences:
-        """Return how the user of the token wants to be answered."""
-        return self._parse_preferences(self._request("GET", "/api/preferences"))
-
-    def set_preferences(self, preferences: Preferences) -> Preferences:
-        """Replace the preferences of the user of the token, and return what the host has stored."""
-        return self._parse_preferences(self._request("PUT", "/api/preferences", preferences.to_json()))
-
     def find_last_task(self, session_id: str) -> str | None:
         """Return the id of the newest task of a session; None without one."""
         found = self.list_tasks(session_id=session_id, limit=1)
@@ -193,10 +184,6 @@ class HttpHostClient:
     def list_callable_skills(self) -> Sequence[JsonRow]:
         """Return the skills that a person may call by `/name`."""
         return [each for each in self._get_items("/api/skills", {}) if each["enabled"] and each.get("callable")]
-
-    def forget_person(self, person: str) -> JsonRow:
-        """Delete everything that is kept of a person; return the counts by kind in `deleted`, and `other_sessions`."""
-        return self._request("DELETE", f"/api/persons/{_path_segment(person)}")
 
     def list_mcp_servers(self) -> Sequence[JsonRow]:
         """Return the MCP servers, with state, last error and tools."""
@@ -217,11 +204,6 @@ class HttpHostClient:
     def restart_mcp_server(self, server: str) -> JsonRow:
         """Connect to an MCP server again, and return it."""
         return self._request("POST", f"/api/mcp/{_path_segment(server)}/restart")
-
-    def _parse_preferences(self, answer: JsonRow) -> Preferences:
-        said = cast(Mapping[str, Any], answer["preferences"])
-        # A newer host may know more of them.
-        return Preferences.from_json({name: said[name] for name in PREFERENCE_NAMES if name in said})
 
     def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
         return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])

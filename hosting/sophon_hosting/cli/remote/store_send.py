@@ -7,6 +7,7 @@ from sophon.stores.contract import Store
 from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.server_settings import create_store_lease
 from sophon_hosting.client_api.stored_caller import RunningHostRequired, StoredCaller
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import Request
@@ -26,14 +27,22 @@ class StoreSend:
         self._notice, self._is_instead_of_host = notice, bool(notice)
 
     def __call__(self, operation: Operation[Any, Any], request: Request) -> Any:
-        """Return the result. Raises RunningHostRequired for an operation that the store alone cannot do."""
+        """Return the result. Raises RunningHostRequired for an operation that the store alone cannot do, StoreError for
+        an exclusive one while another process has the lease of the store.
+        """
         if self._notice:
             write_notice(self._notice)
             self._notice = ""
-        result = run_with_store(self._options, lambda store: self._run(store, operation, request))
+        if operation.options.is_exclusive:
+            with create_store_lease(self._options, self._settings):
+                return self._run_with_store(operation, request)
+        result = self._run_with_store(operation, request)
         if operation.method not in ("GET", "") and self._is_instead_of_host:
             write_notice(DEFERRED_EFFECT_NOTICE)
         return result
+
+    def _run_with_store(self, operation: Operation[Any, Any], request: Request) -> Any:
+        return run_with_store(self._options, lambda store: self._run(store, operation, request))
 
     async def _run(self, store: Store, operation: Operation[Any, Any], request: Request) -> Any:
         caller = StoredCaller(store, self._settings, self._options.settings_folder)

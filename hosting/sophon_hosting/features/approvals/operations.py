@@ -122,7 +122,10 @@ async def get_approval(caller: Caller, request: NamedApproval, found: FoundAppro
     example={"decision": "approve", "grant": "session"},
 )
 async def decide_approval(caller: Caller, request: ApprovalDecision, found: FoundApproval) -> ApprovalView:
-    """Decide an approval; the first decision wins."""
+    """Decide an approval; the first decision wins.
+
+    It is refused with `other_session` if the approval is not of the given session.
+    """
     return _show(caller, await _decide(caller, request, found))
 
 

@@ -204,18 +204,6 @@ async def test_usage_is_told_beside_its_limits(serve) -> None:
     assert (await olga.get("/api/usage?since=yesterday")).status_code == 400
 
 
-async def test_memory_is_each_users_own(api, ada, bob, olga) -> None:
-    from sophon.stores import MemoryEntry
-
-    for who in ("ada", "bob"):
-        await api.host.services.store.memories.write(MemoryEntry(f"m-{who}", f"{who} likes cats", scope=who))
-    assert [each["id"] for each in (await ada.get("/api/memory?q=cats")).json()["items"]] == ["m-ada"]
-    assert (await ada.get("/api/memory?everything=true")).status_code == 403
-    assert len((await olga.get("/api/memory?everything=true")).json()["items"]) == 2
-    assert (await bob.delete("/api/memory/m-ada")).status_code == 404
-    assert (await ada.delete("/api/memory/m-ada")).json() == {"ok": True}
-
-
 async def test_what_is_somebody_elses_is_answered_like_what_does_not_exist(api, ada, bob) -> None:
     receipt = await sent(ada, "pay Bob")
     await api.until(receipt["task_id"], "suspended")
@@ -402,22 +390,3 @@ async def test_a_list_of_tasks_has_the_beginning_of_a_large_answer_and_the_task_
     whole = (await ada.get(f"/api/tasks/{task_id}")).json()["answer"]
     assert (listed["answer"], listed["answer_is_cut"]) == (whole[:4000], True)
     assert len(whole) == 100_000
-
-
-async def test_a_person_sees_corrects_exports_and_forgets_what_is_kept(api, ada, bob) -> None:
-    from sophon.stores import MemoryEntry
-
-    memory = api.host.services.memory
-    for name in ("one", "two", "three"):
-        await memory.write(MemoryEntry(name, f"{name} cat", scope="ada", sources=("http.request https://example.org",)))
-    assert (await ada.get("/api/memory/one")).json()["trusted"] is False
-    assert (await bob.get("/api/memory/one")).status_code == 404
-    assert (await bob.request("PATCH", "/api/memory/one", json={"text": "mine"})).status_code == 404
-    assert (await ada.request("PATCH", "/api/memory/one", json={"text": "a dog"})).json()["trusted"] is True
-    items = (await ada.get("/api/memory/export")).json()["items"]
-    assert (await bob.post("/api/memory/import", json={"items": items})).json() == {"imported": 3}
-    assert (await bob.delete("/api/memory")).status_code == 400
-    assert (await bob.delete("/api/memory?ids=one,two")).json() == {"deleted": 0}
-    assert (await ada.delete("/api/memory?ids=one,two,none")).json() == {"deleted": 2}
-    assert (await bob.delete("/api/memory?all=true")).json() == {"deleted": 3}
-    assert [each["id"] for each in (await ada.get("/api/memory?q=cats")).json()["items"]] == ["three"]
