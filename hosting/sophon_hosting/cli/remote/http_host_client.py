@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import httpx
 
-from sophon_hosting.cli.remote.host_client import GoalChange, HostError, JsonRow
+from sophon_hosting.cli.remote.host_client import HostError, JsonRow
 
 PROBE_SECONDS = 2.0
 TIMEOUT_SECONDS = 60.0
@@ -81,42 +81,6 @@ class HttpHostClient:
         body = {name: value for name, value in (("chain", chain), ("model", model)) if value is not None}
         path = f"/api/traces/{_path_segment(task_id)}/replay"
         return self._request("POST", path, body, timeout_seconds=REPLAY_TIMEOUT_SECONDS)
-
-    def cancel_task(self, task_id: str) -> str:
-        """Cancel a task and return its status."""
-        return str(self._request("POST", f"/api/tasks/{_path_segment(task_id)}/cancel")["status"])
-
-    def list_goals(self, *, archived: bool = False, limit: int = 50) -> Sequence[JsonRow]:
-        """Return goals, newest first; an operator's list has those of all users."""
-        query = {"archived": str(archived).lower(), "limit": str(limit)}
-        return self._get_items("/api/goals", query | self._everything)
-
-    def get_goal(self, goal_id: str) -> JsonRow:
-        """Return one goal with its graph."""
-        return self._request("GET", f"/api/goals/{_path_segment(goal_id)}")
-
-    def create_goal(
-        self, title: str, *, description: str = "", autonomy: str | None = None, session_id: str | None = None
-    ) -> JsonRow:
-        """Create a goal of the user and return it."""
-        body = {"title": title, "description": description, "autonomy": autonomy, "session_id": session_id}
-        return self._request("POST", "/api/goals", body)
-
-    def change_goal(self, goal_id: str, change: GoalChange) -> JsonRow:
-        """Pause, resume or cancel a goal and return it."""
-        return self._request("POST", f"/api/goals/{_path_segment(goal_id)}/{change}")
-
-    def delete_goal(self, goal_id: str) -> None:
-        """Cancel a goal, and delete it with the sessions that it works in."""
-        self._request("DELETE", f"/api/goals/{_path_segment(goal_id)}")
-
-    def list_sub_agents(self) -> Sequence[JsonRow]:
-        """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""
-        return cast(Sequence[JsonRow], self._request("GET", "/api/agents", query=self._everything)["running"])
-
-    def cancel_sub_agent(self, agent_id: str) -> str:
-        """Cancel a sub-agent and return its state."""
-        return str(self._request("POST", "/api/agents/cancel", {"agent_id": agent_id})["state"])
 
     def list_schedules(self) -> Sequence[JsonRow]:
         """Return the schedules, oldest first; an operator's list has those of all users."""

@@ -3,23 +3,20 @@
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from sophon.clock import SystemClock
-from sophon.errors import InputError, NotFound, SophonError
-from sophon.goals.commands import GoalCommands
+from sophon.errors import NotFound
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER
 from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent, merge_traces
-from sophon.stores.runs.contract import RunStatus
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_client import GoalChange, JsonRow
-from sophon_hosting.cli.remote.stored_goals import delete_stored_goal, find_goal_owner
+from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.stored_schedules import (
     add_stored_schedule,
     change_stored_schedule,
@@ -28,12 +25,10 @@ from sophon_hosting.cli.remote.stored_schedules import (
     remove_stored_schedule,
 )
 from sophon_hosting.client_api.authentication import find_operators
-from sophon_hosting.events.stored_events import StoredEvents
-from sophon_hosting.features.agents.results import sub_agent_to_json
-from sophon_hosting.features.goals.results import goal_details_to_json, goal_to_json
+from sophon_hosting.client_api.stored_caller import RunningHostRequired
 from sophon_hosting.features.mcp.results import mcp_server_to_json
 from sophon_hosting.features.sessions.history_results import logged_event_to_json
-from sophon_hosting.features.tasks.results import listed_task_to_json, task_to_json
+from sophon_hosting.features.tasks.results import task_to_json
 from sophon_hosting.features.traces.results import trace_summary_to_json, trace_to_json
 from sophon_hosting.telemetry.otlp_json import trace_to_otlp_json
 
@@ -47,19 +42,6 @@ MCP_WAIT_SECONDS = 15.0
 """Time of MCP servers to connect."""
 
 EVENTS_PER_READ = 1000
-DEFERRED_GOAL_NOTICE = (
-    "it takes effect when the host starts, or at the next tick (15 seconds) if a host elsewhere uses this store"
-)
-DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"
-
-
-class RunningHostRequired(SophonError):
-    """The operation needs a running host."""
-
-    code = "no_host"
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what} needs a running host; start it with `sophon serve`, or give its URL with --url")
 
 
 def _needs_host(what: str) -> Callable[..., NoReturn]:
@@ -96,16 +78,6 @@ class StoreHostClient:
         self._policy = OperatorPolicy(
             find_operators(settings.hub) | {LOCAL_USER}, several_users=True, four_eyes=settings.approval.four_eyes
         )
-
-    @_in_store
-    async def list_tasks(
-        self, store: Store, *, status: str | None = None, session_id: str | None = None, limit: int = 50
-    ) -> Sequence[JsonRow]:
-        """Return tasks, newest first."""
-        found = await store.runs.list(
-            session_id=session_id, status=cast(RunStatus | None, status), limit=limit, whole=False
-        )
-        return [listed_task_to_json(run) for run in found]
 
     @_in_store
     async def get_task(self, store: Store, task_id: str) -> JsonRow:
@@ -151,89 +123,6 @@ class StoreHostClient:
 
         self._write_notice()
         return replay_stored_turn(self._options, self._settings, task_id, chain=chain, model=model)
-
-    @_in_store
-    async def cancel_task(self, store: Store, task_id: str) -> str:
-        """Store a request to cancel the task; return `cancelling`, or its status if it has ended."""
-        run = await store.runs.request_cancel(task_id)
-        if run.is_finished:
-            return run.status
-        write_notice(DEFERRED_EFFECT_NOTICE)
-        return "cancelling"
-
-    @_in_store
-    async def list_goals(self, store: Store, *, archived: bool = False, limit: int = 50) -> Sequence[JsonRow]:
-        """Return the goals of all users, newest first."""
-        found = await store.goals.list(limit=limit)
-        return [goal_to_json(goal) for goal in found if archived or goal.state != "archived"]
-
-    @_in_store
-    async def get_goal(self, store: Store, goal_id: str) -> JsonRow:
-        """Return one goal with its graph. Raises NotFound."""
-        return goal_details_to_json(await self._goal_commands(store).find(goal_id, None))
-
-    @_in_store
-    async def create_goal(
-        self,
-        store: Store,
-        title: str,
-        *,
-        description: str = "",
-        autonomy: str | None = None,
-        session_id: str | None = None,
-    ) -> JsonRow:
-        """Create a goal of its session's writer or the local user. Raises InputError, BudgetExceeded."""
-        if not self._settings.goals.enabled:
-            raise InputError("goals are switched off (Goals.Enabled)")
-        owner = await find_goal_owner(store, self._settings, session_id)
-        if session_id is not None:
-            await store.sessions.get_or_create(session_id, owner)
-        goal = await self._goal_commands(store).create(
-            owner=owner,
-            title=title,
-            description=description,
-            autonomy=autonomy,
-            priority="user",
-            session_id=session_id or "",
-            channel="cli",
-        )
-        write_notice(DEFERRED_GOAL_NOTICE)
-        return goal_details_to_json(goal)
-
-    @_in_store
-    async def change_goal(self, store: Store, goal_id: str, change: GoalChange) -> JsonRow:
-        """Pause, resume or cancel a goal and return it. Raises NotFound, IllegalTransition."""
-        commands = self._goal_commands(store)
-        act = {"pause": commands.pause, "resume": commands.resume, "cancel": commands.cancel}[change]
-        goal = await act(goal_id, None, by=LOCAL_USER)
-        write_notice(DEFERRED_GOAL_NOTICE)
-        return goal_details_to_json(goal)
-
-    @_in_store
-    async def delete_goal(self, store: Store, goal_id: str) -> None:
-        """Delete a goal with the sessions that it works in. Raises NotFound."""
-        goal = await self._goal_commands(store).find(goal_id, None)
-        await delete_stored_goal(store, goal)
-
-    def _goal_commands(self, store: Store) -> GoalCommands:
-        return GoalCommands(store, SystemClock(), self._settings.goals, StoredEvents())
-
-    @_in_store
-    async def list_sub_agents(self, store: Store) -> Sequence[JsonRow]:
-        """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""
-        return [sub_agent_to_json(each) for each in await store.sub_agents.list_unfinished()]
-
-    @_in_store
-    async def cancel_sub_agent(self, store: Store, agent_id: str) -> str:
-        """Cancel a sub-agent and return its state."""
-        if await store.sub_agents.request_cancel(agent_id):
-            state = "cancelling"
-        elif (row := await store.sub_agents.find(agent_id)) is None:
-            raise NotFound("sub-agent", agent_id)
-        else:
-            state = row.state
-        write_notice(DEFERRED_EFFECT_NOTICE)
-        return state
 
     def list_schedules(self) -> Sequence[JsonRow]:
         """Return the schedules of all users, oldest first."""
