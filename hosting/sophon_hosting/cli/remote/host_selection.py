@@ -109,7 +109,7 @@ def default_session_id(url: str, token: str | None, session_id: str) -> str:
     All users share one namespace of session ids, so every user except the local one gets `{session_id}-{user}`. Raises
     SophonError if no host runs at `url` or it refuses the token.
     """
-    user = HttpHostClient(validate_host_url(url), token).user
+    user = connect_client(validate_host_url(url), token).user
     return session_id if user == LOCAL_USER else f"{session_id}-{user}"
 
 
