@@ -98,18 +98,18 @@ class StoredCaller(Caller):
         return
 
     async def find_author(self, session_id: str | None) -> str:
-        """Return the local user, or on a host with users whoever wrote last in the session.
+        """Return whoever wrote last in the session; the local user where nobody did, on a host without users.
 
         Raises InputError if that is nobody: what is made would belong to no user, who would see it.
         """
+        newest = await self.store.runs.list(session_id=session_id, limit=1, whole=False) if session_id else []
+        if newest:
+            return newest[0].owner
         if not self.settings.hub.users:
             return LOCAL_USER
         if session_id is None:
             raise InputError("give --session: this host has several users, and this belongs to whoever wrote there")
-        newest = await self.store.runs.list(session_id=session_id, limit=1, whole=False)
-        if not newest:
-            raise InputError(f"nobody has written in session {session_id!r}, so nobody owns what is made there")
-        return newest[0].owner
+        raise InputError(f"nobody has written in session {session_id!r}, so nobody owns what is made there")
 
     def new_session_id(self) -> str:
         """Return an id for a new session that a person can type."""
@@ -138,13 +138,6 @@ class StoredCaller(Caller):
             by = earlier.decided_by or "somebody"
             raise DecisionRefused("already_decided", f"{by} has already decided this: {earlier.verdict}", by)
         return stored
-
-    def publish_session(self, session: SessionSummary) -> None:
-        """Drop the change: no client is connected to this process."""
-
-    async def delete_session(self, stored_id: str) -> None:
-        """Delete a session; a turn of it that another host runs fails. Raises NotFound."""
-        await self.store.sessions.delete(stored_id)
 
     async def delete_goal(self, goal: Goal) -> None:
         """Delete a goal with the sessions that it works in; no host may run, so that no step begins meanwhile."""

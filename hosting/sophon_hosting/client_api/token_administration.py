@@ -25,10 +25,8 @@ def build_api_token(
 ) -> tuple[ApiToken, str]:
     """Return a new token and its secret, which nobody can read afterwards. `days` None: it does not expire.
 
-    Raises InputError for a scope that is unknown or not the owner's, and for too long a name.
+    Raises InputError for a scope that is unknown or not the owner's.
     """
-    if len(name) > MAX_NAME_CHARACTERS:
-        raise InputError(f"the name has {len(name)} characters; {MAX_NAME_CHARACTERS} are allowed")
     secret = generate_api_token()
     token = ApiToken(
         id=generate_token_id(),

@@ -21,6 +21,8 @@ from sophon_hosting.http.api import (
     imports,
     policy,
     routing,
+    search,
+    sessions,
     traces,
     trajectories,
 )
@@ -50,6 +52,8 @@ from sophon_hosting.http.web_page import BUILT_FOLDER, fallback_page_routes, is_
 
 API_ROUTES: Sequence[web.AbstractRouteDef] = [
     *imports.routes,
+    *sessions.routes,
+    *search.routes,
     *attachments.routes,
     *trajectories.routes,
     *traces.routes,

@@ -45,7 +45,11 @@ class Client:
         Raises InputError before anything is sent, and SophonError.
         """
         given = {name: value for name, value in fields.items() if value is not None}
-        return cast(R, self._send(operation, operation.request.validate(given)))
+        return self.send(operation, operation.request.validate(given))
+
+    def send(self, operation: Operation[Q, R], request: Q) -> R:
+        """Ask an operation with a request, whose fields may be null. Raises SophonError."""
+        return cast(R, self._send(operation, request))
 
 
 class HttpSend:
@@ -57,10 +61,6 @@ class HttpSend:
     def __call__(self, operation: Operation[Any, Any], request: Request) -> Any:
         """Return the JSON of the answer. Raises HostError."""
         return read_answer(self._url, self._request(operation, request.given()))
-
-    def get(self, path: str) -> Any:
-        """Return the JSON at a path."""
-        return read_answer(self._url, self._send("GET", path))
 
     def _request(self, operation: Operation[Any, Any], fields: dict[str, Any]) -> httpx.Response:
         path = operation.path.format_map(

@@ -23,10 +23,11 @@ from sophon_hosting.cli.channel_dialogue import (
     resolve_reference,
     save_channel,
 )
-from sophon_hosting.cli.common_options import HostUrlOption, command_group
+from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.cli.operation_commands import Row, show_command
+from sophon_hosting.features.host.operations import attach_channel
 
 PublicUrlOption = Annotated[
     str | None, typer.Option("--public-url", metavar="URL", help="https URL at which the platform reaches this host.")
@@ -54,17 +55,14 @@ add = typer.Typer(rich_markup_mode=None, add_completion=False)
 app.add_typer(add, name="add", help="Add a channel: telegram or whatsapp.")
 
 
-@app.command()
-def attach(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The channel, such as telegram.")],
-    url: HostUrlOption = None,
-) -> None:
-    """Start a channel at once that was refused or is detached, in each process of the group."""
-    if open_host_client(ctx.obj, url).attach_channel(name):
-        write_lines([f"{name} is started again"])
-    else:
-        write_lines([f"{name} waits for no start in the process that was asked; the others of its group were told"])
+def attached_lines(row: Row) -> Sequence[str]:
+    """Return what became of a channel that is to be started again."""
+    if row["attached"]:
+        return [f"{row['name']} is started again"]
+    return [f"{row['name']} waits for no start in the process that was asked; the others of its group were told"]
+
+
+show_command(app, attach_channel, attached_lines, name="attach")
 
 
 @add.command()

@@ -13,8 +13,9 @@ from sophon.errors import InputError, NotFound
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.console.stdin_reader import StdinReader
-from sophon_hosting.cli.remote.host_client import JsonRow
-from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.cli.remote.host_selection import open_client
+from sophon_hosting.features.mcp.operations import accept_mcp_tools, list_mcp_servers, restart_mcp_server
+from sophon_hosting.features.mcp.results import McpServerView, McpToolView
 
 ServerArgument = Annotated[str, typer.Argument(metavar="SERVER", help="The Id of an MCP server.")]
 ToolsArgument = Annotated[
@@ -25,7 +26,7 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for con
 
 def list_servers(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """List the MCP servers and their tools, with risk and state."""
-    found = open_host_client(ctx.obj, url).list_mcp_servers()
+    found = open_client(ctx.obj, url).call(list_mcp_servers)["items"]
     if as_json:
         write_json(list(found))
         return
@@ -54,8 +55,8 @@ def accept(
     as_json: JsonOption = False,
 ) -> None:
     """Show tools whose definition has changed since it was accepted, and offer them to the model again."""
-    client = open_host_client(ctx.obj, url)
-    rows = {str(each["id"]): each for each in client.list_mcp_servers()}
+    client = open_client(ctx.obj, url)
+    rows = {each["id"]: each for each in client.call(list_mcp_servers)["items"]}
     if server not in rows:
         raise NotFound("MCP server", server, [*rows][:5])
     chosen = _choose(rows[server], tools)
@@ -64,13 +65,14 @@ def accept(
     answer = "yes" if yes else StdinReader().read_line(f"Accept {len(chosen)} tools as shown? (yes/no) ")
     if (answer or "").strip().casefold() not in {"y", "yes"}:
         raise InputError("nothing was accepted; answer yes, or use --yes")
-    row = client.accept_mcp_tools(server, {each["name"]: each["digest"] for each in chosen})
+    digests = {each["name"]: each["digest"] for each in chosen}
+    row = client.call(accept_mcp_tools, server_id=server, tools=digests)
     write_result(row, [f"accepted: {', '.join(each['name'] for each in chosen)}"], as_json=as_json)
 
 
 def restart(ctx: typer.Context, server: ServerArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """Connect a running host to an MCP server again, also to one that has failed too often."""
-    row = open_host_client(ctx.obj, url).restart_mcp_server(server)
+    row = open_client(ctx.obj, url).call(restart_mcp_server, server_id=server)
     if as_json:
         write_json(row)
     elif row["state"] == "ready":
@@ -79,8 +81,8 @@ def restart(ctx: typer.Context, server: ServerArgument, url: HostUrlOption = Non
         raise InputError(f"{server} is {row['state']}: {row['error'] or 'it does not answer yet'}")
 
 
-def _choose(server: JsonRow, names: Sequence[str] | None) -> list[JsonRow]:
-    changed = {str(each["name"]): each for each in server["tools"] if each["state"] == "changed"}
+def _choose(server: McpServerView, names: Sequence[str] | None) -> list[McpToolView]:
+    changed = {each["name"]: each for each in server["tools"] if each["state"] == "changed"}
     if not changed:
         raise InputError(f"no tool of {server['id']} waits for acceptance")
     unknown = [name for name in names or () if name not in changed]
@@ -89,7 +91,7 @@ def _choose(server: JsonRow, names: Sequence[str] | None) -> list[JsonRow]:
     return [changed[name] for name in names or changed]
 
 
-def _describe(tool: JsonRow) -> list[str]:
+def _describe(tool: McpToolView) -> list[str]:
     parameters = json.dumps(tool["parameters"], indent=2)
     return [
         f"{tool['name']} ({tool['risk']} risk)",

@@ -1,14 +1,17 @@
 """`sophon queue`: status and dead letters of a host's queue; pause, resume, drain, retry."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
 
 import typer
 
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
-from sophon_hosting.cli.console.output import write_json, write_lines, write_table
-from sophon_hosting.cli.remote.host_client import JsonRow
-from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.cli.console.output import write_json, write_lines, write_result, write_table
+from sophon_hosting.cli.operation_commands import Row, show_command
+from sophon_hosting.cli.remote.host_selection import open_client
+from sophon_hosting.client_api.stored_caller import RunningHostRequired
+from sophon_hosting.features.queue import operations as queue
+from sophon_hosting.operations.client import Client
 
 app = command_group("Show the queue of a host, pause, resume and drain it.")
 
@@ -19,13 +22,14 @@ DeadLetterArgument = Annotated[str | None, typer.Argument(metavar="ID", help="Th
 @app.command()
 def status(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """Show how full the queue is."""
-    _show(open_host_client(ctx.obj, url).queue_status(), as_json=as_json)
+    row = _find_status(open_client(ctx.obj, url))
+    write_result(row, to_lines(row), as_json=as_json)
 
 
 @app.command()
 def dead(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """List the dead letters: tasks, and messages to chats that could not be delivered."""
-    found = open_host_client(ctx.obj, url).list_dead_letters()
+    found: Sequence[Row] = open_client(ctx.obj, url).call(queue.list_dead_letters)["items"]
     if as_json:
         write_json(list(found))
     elif found:
@@ -45,38 +49,38 @@ def retry(
     """Queue a dead letter again: a task as a new one, a message to a chat in its old place."""
     if (task is None) == (not everything):
         raise typer.BadParameter("name one dead letter, or --all")
-    host = open_host_client(ctx.obj, url)
-    ids = [task] if task is not None else [str(each["id"]) for each in host.list_dead_letters()]
+    client = open_client(ctx.obj, url)
+    ids = [task] if task is not None else [each["id"] for each in client.call(queue.list_dead_letters)["items"]]
     for each in ids:
-        host.retry_dead_letter(each)
+        client.call(queue.retry_dead_letter, task_id=each)
     write_lines([f"{len(ids)} {'dead letter is' if len(ids) == 1 else 'dead letters are'} queued again"])
 
 
-@app.command()
-def pause(ctx: typer.Context, url: HostUrlOption = None) -> None:
-    """Start no more turns; new messages are still accepted."""
-    _show(open_host_client(ctx.obj, url).control_queue("pause"))
+def to_lines(row: Row) -> Iterable[str]:
+    """Return the statistics of a queue, one per line."""
+    facts = {name: value for name, value in row.items() if name != "ok"}
+    return (f"{name.replace('_', ' '):<24}{_value_text(value)}" for name, value in facts.items())
 
 
-@app.command()
-def resume(ctx: typer.Context, url: HostUrlOption = None) -> None:
-    """Start turns again."""
-    _show(open_host_client(ctx.obj, url).control_queue("resume"))
+show_command(app, queue.pause_queue, to_lines, name="pause")
+show_command(app, queue.resume_queue, to_lines, name="resume")
+show_command(app, queue.drain_queue, to_lines, name="drain")
 
 
-@app.command()
-def drain(ctx: typer.Context, url: HostUrlOption = None) -> None:
-    """Pause, and wait until no turn is running."""
-    _show(open_host_client(ctx.obj, url).control_queue("drain"))
+def _find_status(client: Client) -> Any:
+    try:
+        return client.call(queue.get_queue)
+    except RunningHostRequired:
+        return client.call(queue.get_stored_queue)
 
 
-def _show_dead_tasks(found: Sequence[JsonRow]) -> None:
+def _show_dead_tasks(found: Sequence[Row]) -> None:
     if found:
         rows = [[each["task_id"], each["session_id"], str(each["deliveries"]), each["died_at"][:19]] for each in found]
         write_table(("task", "session", "attempts#", "dead since"), rows)
 
 
-def _show_undelivered(found: Sequence[JsonRow]) -> None:
+def _show_undelivered(found: Sequence[Row]) -> None:
     if found:
         rows = [
             [
@@ -88,14 +92,6 @@ def _show_undelivered(found: Sequence[JsonRow]) -> None:
             for each in found
         ]
         write_table(("undelivered message", "chat", "written", "error"), rows)
-
-
-def _show(row: JsonRow, *, as_json: bool = False) -> None:
-    if as_json:
-        write_json(row)
-        return
-    facts = {name: value for name, value in row.items() if name != "ok"}
-    write_lines(f"{name.replace('_', ' '):<24}{_value_text(value)}" for name, value in facts.items())
 
 
 def _value_text(value: object) -> str:

@@ -1,40 +1,22 @@
 """`sophon webhooks`: the webhooks of a running host, and a test event for an outgoing one."""
 
-from typing import Annotated
-
-import typer
-
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
-from sophon_hosting.cli.console.output import write_lines, write_rows
-from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.cli.common_options import command_group
+from sophon_hosting.cli.operation_commands import list_command, says, show_command
+from sophon_hosting.features.webhooks import operations as webhooks
 
 app = command_group("List the webhooks of a host, and try one.")
 
-WebhookArgument = Annotated[str, typer.Argument(metavar="WEBHOOK", help="The Id of an outgoing webhook.")]
-
-
-@app.command("list")
-def list_webhooks(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
-    """List the webhooks; for an outgoing one, how many events wait, and how many were given up."""
-    found = open_host_client(ctx.obj, url).list_webhooks()
-    rows = [
-        (
-            each["id"],
-            each["direction"] if each["enabled"] else f"{each['direction']} (off)",
-            each.get("path") or each.get("url") or "",
-            str(each.get("waiting", "")),
-            str(each.get("dead", "")),
-            each.get("last_error", ""),
-        )
-        for each in found
-    ]
-    header = ("id", "direction", "address", "waiting", "dead", "last error")
-    nothing = "There are no webhooks; they are listed in the settings Webhooks.Incoming and Webhooks.Outgoing."
-    write_rows(found, header, rows, nothing, as_json=as_json)
-
-
-@app.command("test")
-def send_test(ctx: typer.Context, webhook: WebhookArgument, url: HostUrlOption = None) -> None:
-    """Send the event `webhook_test` to an outgoing webhook; `sophon webhooks list` shows what became of it."""
-    entry_id = open_host_client(ctx.obj, url).test_webhook(webhook)
-    write_lines([f"The test event {entry_id} is being sent."])
+list_command(
+    app,
+    webhooks.list_webhooks,
+    {
+        "id": "id",
+        "direction": lambda row: row["direction"] if row["enabled"] else f"{row['direction']} (off)",
+        "address": lambda row: row.get("path") or row.get("url") or "",
+        "waiting": lambda row: row.get("waiting", ""),
+        "dead": lambda row: row.get("dead", ""),
+        "last error": lambda row: row.get("last_error", ""),
+    },
+    "There are no webhooks; they are listed in the settings Webhooks.Incoming and Webhooks.Outgoing.",
+)
+show_command(app, webhooks.test_webhook, says("The test event {entry_id} is being sent."), name="test")

@@ -16,6 +16,8 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.http_host_client import HttpHostClient, probe_host
 from sophon_hosting.cli.remote.store_host_client import StoreHostClient
 from sophon_hosting.cli.remote.store_send import StoreSend
+from sophon_hosting.features.host.operations import get_current_user
+from sophon_hosting.features.queue.operations import wake_outbox
 from sophon_hosting.instance_id import compute_instance_id
 from sophon_hosting.operations.client import Client, HostError, HttpSend
 
@@ -52,15 +54,19 @@ def open_client(options: GlobalOptions, url: str | None = None) -> Client:
     settings = load_cli_settings(options)
     if (client := find_client(options, url)) is not None:
         return client
-    notice = f"no host runs at {local_host_url(settings)}; using the store"
-    return Client(StoreSend(options, settings, notice), LOCAL_USER, is_operator=True)
+    return open_store_client(options, f"no host runs at {local_host_url(settings)}; using the store")
+
+
+def open_store_client(options: GlobalOptions, notice: str = "") -> Client:
+    """Return a client of the configured store, which a host may use at the same time; see `StoreSend` for `notice`."""
+    return Client(StoreSend(options, load_cli_settings(options), notice), LOCAL_USER, is_operator=True)
 
 
 def connect_client(url: str, token: str | None) -> Client:
     """Return a client of the host at `url`. Raises HostError if none answers, or if it refuses the token."""
     send = HttpSend(url, token)
-    me = send.get("/api/me")
-    return Client(send, str(me["user"]), is_operator=bool(me["operator"]))
+    me = Client(send, "", is_operator=False).call(get_current_user)
+    return Client(send, me["user"], is_operator=me["operator"])
 
 
 def find_running_host(options: GlobalOptions, settings: Settings, url: str | None = None) -> str:
@@ -100,7 +106,7 @@ def wake_running_host(options: GlobalOptions, settings: Settings) -> None:
     """
     with suppress(SophonError):
         address = find_running_host(options, settings)
-        HttpHostClient(address, find_access_token(settings, address)).wake_outbox()
+        connect_client(address, find_access_token(settings, address)).call(wake_outbox)
 
 
 def default_session_id(url: str, token: str | None, session_id: str) -> str:

@@ -42,6 +42,14 @@ class HttpHostClient:
         self.user = str(me["user"])
         self._everything = {"everything": "true"} if me["operator"] else {}
 
+    def list_tasks(
+        self, *, status: str | None = None, session_id: str | None = None, limit: int = 50
+    ) -> Sequence[JsonRow]:
+        """Return tasks, newest first."""
+        parameters = {"status": status, "session_id": session_id, "limit": str(limit)}
+        query = {name: value for name, value in parameters.items() if value is not None}
+        return self._get_items("/api/tasks", query | self._everything)
+
     def get_task(self, task_id: str) -> JsonRow:
         """Return one task."""
         return self._request("GET", f"/api/tasks/{_path_segment(task_id)}")
@@ -74,57 +82,10 @@ class HttpHostClient:
         path = f"/api/traces/{_path_segment(task_id)}/replay"
         return self._request("POST", path, body, timeout_seconds=REPLAY_TIMEOUT_SECONDS)
 
-    def list_schedules(self) -> Sequence[JsonRow]:
-        """Return the schedules, oldest first; an operator's list has those of all users."""
-        return self._get_items("/api/schedules", self._everything)
-
-    def get_schedule(self, schedule_id: str) -> JsonRow:
-        """Return one schedule with its last firings."""
-        return self._request("GET", f"/api/schedules/{_path_segment(schedule_id)}")
-
-    def add_schedule(self, body: Mapping[str, Any]) -> JsonRow:
-        """Make a schedule of the user and return it."""
-        return self._request("POST", "/api/schedules", dict(body))
-
-    def change_schedule(self, schedule_id: str, body: Mapping[str, Any]) -> JsonRow:
-        """Change, pause or resume a schedule and return it."""
-        return self._request("PATCH", f"/api/schedules/{_path_segment(schedule_id)}", dict(body))
-
-    def remove_schedule(self, schedule_id: str) -> None:
-        """Delete a schedule."""
-        self._request("DELETE", f"/api/schedules/{_path_segment(schedule_id)}")
-
-    def queue_status(self) -> JsonRow:
-        """Return the status of the queue."""
-        return self._request("GET", "/api/queue")
-
-    def list_dead_letters(self) -> Sequence[JsonRow]:
-        """Return the dead letters."""
-        return self._get_items("/api/queue/dead", {})
-
-    def retry_dead_letter(self, task_id: str) -> None:
-        """Queue a dead letter again as a new task."""
-        self._request("POST", f"/api/queue/dead/{_path_segment(task_id)}/retry")
-
-    def attach_channel(self, name: str) -> bool:
-        """Start a detached channel at once; return False if it does not wait for that in the process that answers."""
-        return bool(self._request("POST", f"/api/channels/{_path_segment(name)}/attach")["attached"])
-
-    def wake_outbox(self) -> None:
-        """Have the host send at once what another process has stored in the outbox."""
-        self._request("POST", "/api/outbox/wake")
-
-    def control_queue(self, action: str) -> JsonRow:
-        """`pause`, `resume` or `drain` the queue, and return its status."""
-        return self._request("POST", f"/api/queue/{action}")
-
-    def list_providers(self) -> Sequence[JsonRow]:
-        """Return the providers, by priority."""
-        return self._get_items("/api/providers", {})
-
-    def reset_provider(self, provider_id: str) -> JsonRow:
-        """End cool-downs of a provider, enable its rejected keys and close its circuit; return its state."""
-        return self._request("POST", f"/api/providers/{_path_segment(provider_id)}/reset")
+    def find_last_task(self, session_id: str) -> str | None:
+        """Return the id of the newest task of a session; None without one."""
+        found = self.list_tasks(session_id=session_id, limit=1)
+        return str(found[0]["task_id"]) if found else None
 
     def upload_file(self, name: str, content: bytes) -> JsonRow:
         """Store a file for a message, and return what the host knows of it."""
@@ -132,25 +93,9 @@ class HttpHostClient:
         answer = self._request("POST", "/api/attachments", query=query, content=content)
         return cast(JsonRow, answer["attachment"])
 
-    def list_mcp_servers(self) -> Sequence[JsonRow]:
-        """Return the MCP servers, with state, last error and tools."""
-        return self._get_items("/api/mcp", {})
-
-    def list_webhooks(self) -> Sequence[JsonRow]:
-        """Return the webhooks."""
-        return self._get_items("/api/webhooks", {})
-
-    def test_webhook(self, webhook_id: str) -> str:
-        """Send a test event to an outgoing webhook; return the id of its delivery."""
-        return str(self._request("POST", f"/api/webhooks/{_path_segment(webhook_id)}/test", {})["entry_id"])
-
-    def accept_mcp_tools(self, server: str, digests: Mapping[str, str]) -> JsonRow:
-        """Accept definitions of tools, by name and digest, and return the server."""
-        return self._request("POST", f"/api/mcp/{_path_segment(server)}/accept", {"tools": dict(digests)})
-
-    def restart_mcp_server(self, server: str) -> JsonRow:
-        """Connect to an MCP server again, and return it."""
-        return self._request("POST", f"/api/mcp/{_path_segment(server)}/restart")
+    def list_callable_skills(self) -> Sequence[JsonRow]:
+        """Return the skills that a person may call by `/name`."""
+        return [each for each in self._get_items("/api/skills", {}) if each["enabled"] and each.get("callable")]
 
     def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
         return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])

@@ -1,7 +1,9 @@
 """Way of a client to the store where no host runs: operations run in this process, on the configured store."""
 
+from contextlib import nullcontext
 from typing import Any
 
+from sophon.errors import SophonError
 from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon_hosting.cli.bootstrap import run_with_store
@@ -18,7 +20,7 @@ DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within second
 class StoreSend:
     """Runs operations on the store, which every call opens and closes.
 
-    `notice` says why the store is used where a host is expected; it is written before the first use. Whoever changes
+    `notice` says why the store is used where a host is expected; it is written with the first use. Whoever changes
     something is told then when it takes effect.
     """
 
@@ -30,19 +32,23 @@ class StoreSend:
         """Return the result. Raises RunningHostRequired for an operation that the store alone cannot do, StoreError for
         an exclusive one while another process has the lease of the store.
         """
-        if self._notice:
-            write_notice(self._notice)
-            self._notice = ""
-        if operation.options.is_exclusive:
-            with create_store_lease(self._options, self._settings):
-                return self._run_with_store(operation, request)
-        result = self._run_with_store(operation, request)
-        if operation.method not in ("GET", "") and self._is_instead_of_host:
+        try:
+            result = self._run_with_store(operation, request)
+        except RunningHostRequired:  # the notice would say that the store is used
+            raise
+        except SophonError:
+            self._write_notice()
+            raise
+        self._write_notice()
+        is_deferred = operation.method not in ("GET", "") and not operation.options.is_exclusive
+        if is_deferred and self._is_instead_of_host:
             write_notice(DEFERRED_EFFECT_NOTICE)
         return result
 
     def _run_with_store(self, operation: Operation[Any, Any], request: Request) -> Any:
-        return run_with_store(self._options, lambda store: self._run(store, operation, request))
+        is_exclusive = operation.options.is_exclusive
+        with create_store_lease(self._options, self._settings) if is_exclusive else nullcontext():
+            return run_with_store(self._options, lambda store: self._run(store, operation, request))
 
     async def _run(self, store: Store, operation: Operation[Any, Any], request: Request) -> Any:
         caller = StoredCaller(store, self._settings, self._options.settings_folder)
@@ -50,3 +56,8 @@ class StoreSend:
             return operation.to_answer(await operation.call(caller, request))
         except RunningHostRequired:
             raise RunningHostRequired(f"`{operation.name.replace('_', ' ')}`") from None
+
+    def _write_notice(self) -> None:
+        if self._notice:
+            write_notice(self._notice)
+            self._notice = ""

@@ -19,7 +19,7 @@ from sophon_hosting.features.schedules.results import (
     schedule_to_json,
 )
 from sophon_hosting.operations.operation import Subject
-from sophon_hosting.operations.request import Everything, Request
+from sophon_hosting.operations.request import Doc, Everything, Request
 from sophon_hosting.operations.results import Done
 from sophon_hosting.operations.table import Table
 
@@ -47,23 +47,25 @@ class ListSchedules(Request):
 class ScheduleFields(Request):
     """When a schedule runs: one of `cron`, `every`, `at` (with `day`, or not), `in_minutes`; and how."""
 
-    cron: Short | None = None
-    every: Short | None = None
-    at: Short | None = None
-    day: Short | None = None
-    in_minutes: float | None = None
-    time_zone: Short | None = None
-    title: Short | None = None
-    misfire: Short | None = None
-    quiet_hours: Annotated[str, ValueRules(max_length=20)] | None = None
-    quiet_action: Short | None = None
+    cron: Annotated[Short | None, Doc("Cron: minute hour day month weekday.")] = None
+    every: Annotated[Short | None, Doc("As 15 minutes, 2 hours, daily.")] = None
+    at: Annotated[Short | None, Doc("Once: 08:00, or 2026-12-24T18:00.")] = None
+    day: Annotated[Short | None, Doc("With `at`: tomorrow, a weekday, a date.")] = None
+    in_minutes: Annotated[float | None, Doc("Once, after so many minutes.")] = None
+    time_zone: Annotated[Short | None, Doc("As Europe/Vienna; by default Schedules.TimeZone.")] = None
+    title: Annotated[Short | None, Doc("A few words.")] = None
+    misfire: Annotated[Short | None, Doc("After a stop: skip, once or all.")] = None
+    quiet_hours: Annotated[
+        Annotated[str, ValueRules(max_length=20)] | None, Doc("As 22:00-07:00: nothing runs then; or none.")
+    ] = None
+    quiet_action: Annotated[Short | None, Doc("In quiet hours: postpone or skip.")] = None
 
 
 class NewSchedule(ScheduleFields):
     """A schedule: `text`, and exactly one time. The answers go to `session_id`, or to a session of their own."""
 
-    text: Text
-    session_id: str | None = None
+    text: Annotated[Text, Doc("The message that is sent to the agent each time.")]
+    session_id: Annotated[str | None, Doc("Session for the answers; by default a new one.")] = None
 
 
 class NamedSchedule(Request):
@@ -101,9 +103,12 @@ async def add_schedule(caller: Caller, request: NewSchedule) -> ScheduleView:
     wanted = ScheduleRequest.from_arguments({name: getattr(request, name) for name in REQUEST_FIELDS})
     library = _library(caller)
     library.preview(wanted)  # before a session is made for it
-    owner = await caller.find_author(request.session_id)
+    owner, chat = await caller.find_author(request.session_id), None
+    if request.session_id is not None and not caller.is_signed_in:
+        chat = await library.find_destination(request.session_id)
+        if chat is None:  # a typing error would make a session that nobody reads
+            raise InputError(f"nobody has written in session {request.session_id!r}, so nobody owns a schedule there")
     session = await caller.open_own_session(request.session_id or caller.clock.new_id(), owner)
-    chat = None if caller.is_signed_in else await library.find_destination(session.id)
     made = await library.add(wanted, owner=owner, destination=chat or Destination(session.id, HUB_CHANNEL, {}))
     _announce(caller, made, "added")
     return _show(made, caller)

@@ -36,7 +36,7 @@ class TokenToCreate(Request):
 class NamedToken(Request):
     """A token by its id."""
 
-    token_id: Annotated[str, Doc("The id of a token, from `list`.")]
+    token_id: Annotated[str, Doc("The id of a token; the list of tokens has it.")]
 
 
 @table.operation("GET /api/users", needs="Operator")

@@ -57,6 +57,18 @@ def test_wrong_input_gets_one_clear_line(sophon: Command, arguments: list[str], 
     assert "Traceback" not in outcome.err
 
 
+def test_a_schedule_in_a_chat_belongs_to_whoever_wrote_there_and_answers_there(sophon: Command, folder: Path) -> None:
+    async def write() -> None:
+        store = SqlStore(SQLITE, folder=folder)
+        await store.open()
+        await store.runs.accept(Run("task", "telegram:7", "telegram:7", "telegram", {"chat": "7"}, "hello", {}), None)
+        await store.close()
+
+    asyncio.run(write())
+    made = sophon("schedules", "add", "tell me the news", "--every", "daily", "--session", "telegram:7", "--json").json
+    assert (made["user"], made["channel"], made["session_id"]) == ("telegram:7", "telegram", "telegram:7")
+
+
 def test_the_last_firings_are_shown_with_outcome_and_task(sophon: Command, folder: Path) -> None:
     made = sophon("schedules", "add", "tell me the news", "--cron", "0 8 * * *", "--json").json
     assert sophon("schedules", "show", made["schedule_id"], "--json").json["firings"] == []

@@ -43,6 +43,16 @@ def test_a_token_is_shown_once_and_stored_as_a_digest(sophon: Command, folder: P
     assert sophon("tokens", "list", "--user", "olga").out == "There are no tokens.\n"
 
 
+def test_tokens_of_the_command_are_in_the_audit_log_as_those_of_operators_are(sophon: Command) -> None:
+    token = sophon("tokens", "create", "ada", "--scope", "Read", "--json").json
+    sophon("tokens", "revoke", token["id"])
+    entries = sophon("audit", "list", "--json").json
+    assert {(each["capability"], each["rule"], each["outcome"]) for each in entries} == {
+        ("token", token["id"], "created"),
+        ("token", token["id"], "revoked"),
+    }
+
+
 def test_a_revoked_token_stays_in_the_list(sophon: Command) -> None:
     token = sophon("tokens", "create", "olga", "--scope", "Operator", "--never-expires", "--json").json
     assert token["expires_at"] is None
@@ -59,7 +69,7 @@ def test_a_revoked_token_stays_in_the_list(sophon: Command) -> None:
         (("create", "ada", "--scope", "Operator"), "the user is no operator"),
         (("create", "ada"), "--scope"),
         (("create", "ada", "--scope", "Read", "--days", "0"), "--days"),
-        (("create", "ada", "--scope", "Read", "--name", "x" * 101), "the name has 101 characters"),
+        (("create", "ada", "--scope", "Read", "--name", "x" * 101), "name: it must have at most 100 characters"),
         (("revoke", "nothing"), "there is no token 'nothing'"),
     ],
 )
