@@ -16,7 +16,7 @@ class ValueRules:
 
     `before` and `after` convert a value before and after it is validated; both may raise ValueError. `dump` makes the
     text that stands in a dump, and `json_schema` replaces the type's JSON Schema. `limits` are entries of pydantic's
-    core schema of the type: strict, pattern, ge, gt, le, lt, min_length, max_length.
+    core schema of the type, of `X | None` those of X: strict, pattern, ge, gt, le, lt, min_length, max_length.
     """
 
     def __init__(
@@ -34,7 +34,11 @@ class ValueRules:
     def __get_pydantic_core_schema__(self, source: object, handler: "GetCoreSchemaHandler") -> "CoreSchema":
         from pydantic_core import core_schema
 
-        schema: Any = {**handler(source), **self.limits}
+        schema: Any = {**handler(source)}
+        if schema["type"] == "nullable":
+            schema["schema"] = {**schema["schema"], **self.limits}
+        else:
+            schema |= self.limits
         if self.before is not None:
             schema = core_schema.no_info_before_validator_function(self.before, schema)
         if self.after is not None:

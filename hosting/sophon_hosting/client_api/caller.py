@@ -211,6 +211,10 @@ class Caller:
         services = self.host.services
         return None if services.agents is None else await self.clock.run_in_thread(services.agents.catalog.read)
 
+    async def reset_routing(self) -> int:
+        """Forget what routing has observed; return the number of averages."""
+        return await self.host.services.router.reset(self.store)
+
     def open_mcp_servers(self) -> "AbstractAsyncContextManager[McpSupervisor | None]":
         """Return the MCP servers, which are there while the block lasts; None if there are none."""
         return nullcontext(self.host.mcp)

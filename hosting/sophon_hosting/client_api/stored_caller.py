@@ -21,6 +21,7 @@ from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.stores.sub_agents.contract import SubAgentRun
+from sophon.stores.vectors.contract import POLICIES
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.client_api.authentication import User, find_operators
 from sophon_hosting.client_api.caller import Caller, CallerEvents
@@ -166,6 +167,11 @@ class StoredCaller(Caller):
             return None
         catalog = AgentCatalog(find_agent_folder(self.settings, self._folder), has_worker=agents.worker)
         return await self.clock.run_in_thread(catalog.read)
+
+    async def reset_routing(self) -> int:
+        """Delete what routing has observed from the store; return the number of averages."""
+        await self.store.vectors.delete(POLICIES)
+        return await self.store.route_averages.reset()
 
     @asynccontextmanager
     async def open_mcp_servers(self) -> "AsyncGenerator[McpSupervisor | None]":

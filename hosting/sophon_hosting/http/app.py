@@ -17,14 +17,10 @@ from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.host import Host
 from sophon_hosting.http.api import (
     attachments,
-    audit,
     imports,
-    policy,
-    routing,
     search,
     sessions,
     traces,
-    trajectories,
 )
 from sophon_hosting.http.api.attachments import UPLOADS, UploadSlots
 from sophon_hosting.http.api.imports import IMPORTS, ImportSlots
@@ -55,11 +51,7 @@ API_ROUTES: Sequence[web.AbstractRouteDef] = [
     *sessions.routes,
     *search.routes,
     *attachments.routes,
-    *trajectories.routes,
     *traces.routes,
-    *policy.routes,
-    *routing.routes,
-    *audit.routes,
 ]
 """Routes of the JSON API that need no options."""
 

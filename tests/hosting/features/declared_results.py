@@ -12,9 +12,7 @@ from pydantic import TypeAdapter
 
 from sophon_hosting.features.agents import results as agents
 from sophon_hosting.features.attachments import results as attachments
-from sophon_hosting.features.guards import results as guards
 from sophon_hosting.features.imports import results as imports
-from sophon_hosting.features.learning import results as learning
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.features.sessions import history_results as history
 from sophon_hosting.features.sessions import results as sessions
@@ -30,16 +28,7 @@ ROUTES: Mapping[str, Any] = {
     "POST /api/attachments": attachments.UploadedAttachment,
     "GET /api/attachments": attachments.AttachmentList,
     "DELETE /api/attachments/{attachment_id}": Done,
-    "GET /api/audit": guards.AuditPage,
-    "GET /api/audit/verify": guards.AuditVerificationView,
-    "GET /api/policy": guards.PolicyOverview,
-    "POST /api/policy/test": guards.CallTrialView,
     "POST /api/sessions/import": imports.ImportReportView,
-    "GET /api/routing": learning.RoutingOverview,
-    "GET /api/routing/explain": learning.RouteExplanation,
-    "POST /api/routing/reset": learning.ResetAverages,
-    "GET /api/trajectories": learning.TrajectoryList,
-    "GET /api/trajectories/{task_id}": learning.TrajectoryView,
     "POST /api/sessions": sessions.NewSession,
     "GET /api/sessions": sessions.SessionPage,
     "GET /api/sessions/{session_id}": sessions.SessionView,

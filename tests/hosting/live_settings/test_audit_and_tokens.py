@@ -48,7 +48,7 @@ async def test_the_log_is_paged_filtered_and_verified(start: Callable[..., Any])
         "since=yesterday",
         "capability_level=high",
         "before=0",
-        "limit=1000",
+        "limit=1001",
         "tool=",
         "x=1",
     ],

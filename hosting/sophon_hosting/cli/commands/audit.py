@@ -4,94 +4,50 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sophon.errors import InputError
 from sophon.private_files import open_new_private_file
-from sophon.risk import Risk
 from sophon.security import verify_audit
 from sophon.security.audit_chain import AuditEntry
 from sophon.security.audit_head import HeadError, sign_head
-from sophon.security.capability_levels import LEVELS
+from sophon.security.capability_levels import CapabilityLevel
 from sophon.settings import DangerousSetting
-from sophon.stores.audit.contract import AUDIT_KINDS, AuditFilter
 from sophon.stores.contract import Store
 from sophon_hosting.audit_heads import find_signing_key, load_head, verify_store
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption, command_group
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
+from sophon_hosting.cli.console.output import write_notice, write_result, write_rows
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.operation_commands import add_command
 from sophon_hosting.cli.settings_warnings import find_settings_warnings
-from sophon_hosting.features.guards.results import audit_entry_to_json
+from sophon_hosting.features.guards.audit import list_audit
+from sophon_hosting.features.guards.results import AuditEntryView
+from sophon_hosting.operations.client import Client
 
-DEFAULT_LIMIT = 50
-MAX_LIMIT = 1000
+COLUMNS = ("number#", "time (UTC)", "event", "tool", "level", "risk", "user", "session", "what")
+
 EXPORT_PAGE = 1000
 """Entries per read of an export."""
-
-MAX_NUMBER = 2**53
-"""Largest number that JSON carries exactly."""
-
-RISKS = tuple(risk.label for risk in Risk)
 
 app = command_group("List, verify and export the audit log of tool calls; find dangerous settings.")
 
 
-@app.command("list")
-def list_entries(
-    ctx: typer.Context,
-    session: Annotated[str | None, typer.Option(metavar="ID", help="Calls of this session.")] = None,
-    chat: Annotated[str | None, typer.Option(metavar="ID", help="Calls of messages from this chat.")] = None,
-    principal: Annotated[str | None, typer.Option(metavar="USER", help="Calls for this user.")] = None,
-    tool: Annotated[str | None, typer.Option(metavar="NAME", help="Calls of this tool.")] = None,
-    capability: Annotated[str | None, typer.Option(metavar="TYPE", help="Calls of this action type.")] = None,
-    level: Annotated[
-        str | None, typer.Option(metavar="LEVEL", help=f"Calls of tools of this level: {', '.join(LEVELS)}.")
-    ] = None,
-    risk: Annotated[str | None, typer.Option(metavar="RISK", help="Calls of tools of this risk.")] = None,
-    event: Annotated[str | None, typer.Option(metavar="EVENT", help=f"One of {', '.join(AUDIT_KINDS)}.")] = None,
-    outcome: Annotated[
-        str | None, typer.Option(metavar="OUTCOME", help="Entries with this outcome or verdict.")
-    ] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="From this time on, as 2026-01-31T12:00.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Before this time.")] = None,
-    before: Annotated[
-        int | None, typer.Option(min=1, max=MAX_NUMBER, metavar="NUMBER", help="The page before this entry.")
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=MAX_LIMIT, metavar="N", help="Entries of a page.")] = DEFAULT_LIMIT,
-    as_json: JsonOption = False,
-) -> None:
-    """List the entries, the newest first. A time without a zone is in UTC."""
-    wanted = AuditFilter(
-        event=check_choice("event", event, AUDIT_KINDS),
-        session_id=session,
-        chat=chat,
-        principal=principal,
-        tool=tool,
-        capability=capability,
-        capability_level=check_choice("level", level, LEVELS),
-        risk=check_choice("risk", risk, RISKS),
-        outcome=outcome,
-        since=parse_time("since", since),
-        until=parse_time("until", until),
-    )
-    found = run_with_store(ctx.obj, lambda store: store.audit.list_entries(wanted, before=before, limit=limit))
-    if as_json:
-        write_json([audit_entry_to_json(entry) for entry in found])
-        return
-    if not found:
-        write_lines(["There are no entries."])
-        return
-    write_table(
-        ("number#", "time (UTC)", "event", "tool", "level", "risk", "user", "session", "what"), map(_table_row, found)
-    )
-    if len(found) == limit:
-        write_notice(f"older entries: sophon audit list --before {found[-1].number}")
+def _list(client: Client, fields: dict[str, Any], *, as_json: bool) -> None:
+    found = client.call(list_audit, **fields)
+    items = found["items"]
+    write_rows(items, COLUMNS, map(_table_row, items), "There are no entries.", as_json=as_json)
+    if found["more"] and not as_json:
+        write_notice(f"older entries: sophon audit list --before {items[-1]['number']}")
+
+
+LEVEL = Annotated[CapabilityLevel | None, typer.Option("--level", help="Calls of tools of this level.")]
+
+add_command(app, list_audit, _list, name="list", options={"capability_level": LEVEL})
 
 
 @app.command()
@@ -147,41 +103,23 @@ def _danger_lines(danger: DangerousSetting) -> list[str]:
     return [f"{danger.severity:<6} {danger.id}", f"       {danger}", f"       fix: {danger.fix}"]
 
 
-def check_choice(option: str, value: str | None, choices: tuple[str, ...]) -> str | None:
-    """Return the value of an option. Raises InputError if it is none of the choices."""
-    if value is not None and value not in choices:
-        raise InputError(f"--{option} {value!r} is none of {', '.join(choices)}")
-    return value
-
-
-def parse_time(option: str, value: str | None) -> datetime | None:
-    """Return the time of an option, in UTC if it names no zone. Raises InputError."""
-    if value is None:
-        return None
-    with suppress(ValueError, OverflowError):
-        time = datetime.fromisoformat(value)
-        return time.astimezone(UTC) if time.tzinfo is not None else time.replace(tzinfo=UTC)
-    raise InputError(f"--{option} {value!r} is no time; write 2026-01-31 or 2026-01-31T12:00")
-
-
-def _table_row(entry: AuditEntry) -> list[str]:
-    fields = entry.fields
-    by = f"{fields['guard']} ({fields['rule']}): " if fields["guard"] else ""
-    if fields["event"] == "changed" and fields["rule"]:
-        by = f"{fields['capability']} {fields['rule']}: "
-    verdict = f"{fields['outcome']} " if fields["event"] != "proposed" else ""
-    texts = [text for name in ("input", "reason", "output") if (text := entry.texts.get(name)) is not None]
+def _table_row(entry: AuditEntryView) -> list[str]:
+    by = f"{entry['guard']} ({entry['rule']}): " if entry["guard"] else ""
+    if entry["event"] == "changed" and entry["rule"]:
+        by = f"{entry['capability']} {entry['rule']}: "
+    verdict = f"{entry['outcome']} " if entry["event"] != "proposed" else ""
+    texts = [text for text in (entry.get("input"), entry.get("reason"), entry.get("output")) if text is not None]
     what = f"{by}{verdict}{' '.join(texts)}"
     cells = (
-        fields["event"],
-        fields["tool"],
-        entry.capability_level,
-        fields["risk"],
-        fields["principal"],
-        fields["session_id"],
+        entry["event"],
+        entry["tool"],
+        entry["capability_level"],
+        entry["risk"],
+        entry["principal"],
+        entry["session_id"],
         what,
     )
-    return [str(entry.number), fields["at"][:19].replace("T", " "), *cells]
+    return [str(entry["number"]), entry["at"][:19].replace("T", " "), *cells]
 
 
 async def _export(store: Store, write: Callable[[str], object]) -> AuditEntry | None:

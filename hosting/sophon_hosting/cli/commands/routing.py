@@ -8,14 +8,15 @@ import typer
 from sophon.learning import explain_route
 from sophon.learning.trajectories import count_agreement
 from sophon.services import Services
-from sophon.stores.contract import Store
-from sophon.stores.route_averages.contract import RouteAverage
-from sophon.stores.vectors.contract import POLICIES
-from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption, command_group
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
+from sophon_hosting.cli.bootstrap import create_store, load_cli_settings
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
+from sophon_hosting.cli.console.output import write_notice, write_result, write_rows
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.features.learning.results import route_average_to_json
+from sophon_hosting.cli.operation_commands import says, show_command
+from sophon_hosting.cli.remote.host_selection import open_client
+from sophon_hosting.features.learning.results import RouteAverageView, trajectory_from_json
+from sophon_hosting.features.learning.routing import get_routing, reset_routing
+from sophon_hosting.features.learning.trajectories import list_trajectories
 
 app = command_group("Explain which model a message gets, show what was observed, forget it.", no_args_is_help=True)
 
@@ -46,48 +47,34 @@ def explain(
 
 
 @app.command()
-def stats(ctx: typer.Context, as_json: JsonOption = False) -> None:
+def stats(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """Show the moving averages of cost, latency and quality by model, tier and task type.
 
     The quality is that of a model or scorer that judges (judged), and that of the ratings of people (people).
     """
 
-    async def read(store: Store) -> tuple[list[RouteAverage], dict[str, int]]:
-        newest = await store.trajectories.list(limit=SAMPLE)
-        return await store.route_averages.list_all(), count_agreement(newest)
-
-    found, agreement = run_with_store(ctx.obj, read)
-    if as_json:
-        write_json([route_average_to_json(each) for each in found])
-    elif found:
-        write_table(COLUMNS, [_row(each) for each in found])
+    client = open_client(ctx.obj, url)
+    found = client.call(get_routing)["items"]
+    write_rows(found, COLUMNS, map(_row, found), "Nothing was observed yet.", as_json=as_json)
+    if found and not as_json:
+        newest = client.call(list_trajectories, limit=SAMPLE, everything=True)["items"]
+        agreement = count_agreement([*map(trajectory_from_json, newest)])
         if agreement["compared"]:
             write_notice(
                 f"of {agreement['compared']} answers that both have judged, scorer and people agree on "
                 f"{agreement['agreed']}"
             )
-    else:
-        write_lines(["Nothing was observed yet."])
 
 
-@app.command()
-def reset(ctx: typer.Context, as_json: JsonOption = False) -> None:
-    """Forget averages and decisions in the store; a running host keeps its own until POST /api/routing/reset."""
-
-    async def forget(store: Store) -> int:
-        await store.vectors.delete(POLICIES)
-        return await store.route_averages.reset()
-
-    count = run_with_store(ctx.obj, forget)
-    write_result({"deleted": count}, [f"{count} averages were deleted"], as_json=as_json)
+show_command(app, reset_routing, says("{deleted} averages were deleted"), name="reset")
 
 
-def _row(average: RouteAverage) -> list[str]:
-    cost = "unknown" if average.cost_micros is None else f"{average.cost_micros / MICROS:.6f}"
-    seconds = "" if average.latency_ms is None else f"{average.latency_ms / 1000:.2f}"
-    counts = [str(average.calls), str(average.failures)]
-    judged, said = _format_mean(average.quality, average.scored), _format_mean(average.said, average.rated)
-    return [average.model, average.tier, average.task_type, *counts, cost, seconds, judged, said]
+def _row(average: RouteAverageView) -> list[str]:
+    cost = "unknown" if average["cost_micros"] is None else f"{average['cost_micros'] / MICROS:.6f}"
+    seconds = "" if average["latency_ms"] is None else f"{average['latency_ms'] / 1000:.2f}"
+    counts = [str(average["calls"]), str(average["failures"])]
+    judged, said = _format_mean(average["quality"], average["scored"]), _format_mean(average["said"], average["rated"])
+    return [average["model"], average["tier"], average["task_type"], *counts, cost, seconds, judged, said]
 
 
 def _format_mean(mean: float | None, count: int) -> str:

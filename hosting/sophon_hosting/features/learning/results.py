@@ -1,6 +1,9 @@
 """Results of learning: trajectories of finished turns, and what routing knows of models."""
 
-from typing import NotRequired, cast
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, NotRequired, cast
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.learning.trajectories import Trajectory
@@ -90,6 +93,12 @@ class ResetAverages(TypedDict):
 def trajectory_to_json(trajectory: Trajectory) -> TrajectoryView:
     """Return what is kept of a finished turn as JSON."""
     return cast(TrajectoryView, trajectory.to_json())
+
+
+def trajectory_from_json(view: TrajectoryView) -> Trajectory:
+    """Return what a host has sent of a finished turn."""
+    sent: Mapping[str, Any] = {**view, "at": datetime.fromisoformat(view["at"]), "tools": tuple(view["tools"])}
+    return Trajectory(**{each.name: sent[each.name] for each in fields(Trajectory) if each.name in sent})
 
 
 def route_average_to_json(average: RouteAverage) -> RouteAverageView:
