@@ -11,7 +11,6 @@ from sophon.errors import InputError, NotFound
 from sophon.settings import Settings
 from sophon.stores.runs.contract import Run
 from sophon.stores.sql_store import SqlStore
-from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.stored_caller import StoredCaller
 from sophon_hosting.features.approvals.argument_depth import is_within_depth
 from sophon_hosting.features.approvals.operations import (
@@ -22,6 +21,7 @@ from sophon_hosting.features.approvals.operations import (
     list_open_approvals,
     submit_decision,
 )
+from sophon_hosting.features.tasks.messages import send_message
 from sophon_hosting.runs.approvals import DecisionRefused
 from tests.hosting.calls import call
 
@@ -57,7 +57,7 @@ def test_depth_is_measured_without_going_down(levels: int, shallow: bool) -> Non
 
 
 async def test_an_operator_sees_and_decides_what_others_are_asked_and_a_stranger_does_not(office: Any) -> None:
-    task = (await office.ada.send_message(ClientMessage("pay Bob", session_id="s"))).task_id
+    task = (await call(office.ada, send_message, content="pay Bob", session_id="s"))["task_id"]
     await office.reached(task, "suspended")
     [asked] = (await call(office.ada, list_approvals))["items"]
     named = {"approval_id": asked["approval_id"]}
