@@ -1,7 +1,7 @@
 """Chat session with a running host (`sophon chat --url`), with one Socket.IO connection per turn."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sophon._version import __version__
@@ -18,7 +18,6 @@ from sophon_hosting.cli.chat.rendering.json_renderer import JsonRenderer
 from sophon_hosting.cli.chat.rendering.terminal_renderer import TerminalRenderer
 from sophon_hosting.cli.chat.slash_commands import (
     ALIASES,
-    PreferenceAccess,
     QuitChat,
     RunTurn,
     describe_attached,
@@ -32,7 +31,8 @@ from sophon_hosting.cli.error_reporting import EXIT_INTERRUPTED, write_error
 from sophon_hosting.rendering.control_characters import to_single_line
 
 if TYPE_CHECKING:
-    from sophon_hosting.cli.remote.http_host_client import HttpHostClient
+    from sophon_hosting.cli.chat.chat_host import ChatHost
+    from sophon_hosting.features.tools.results import SkillView
 
 REMOTE_SLASH_COMMANDS = ("new", "session", "regenerate", "attach", "preferences", "help", "quit")
 REMOTE_HELP_LINES = [
@@ -54,11 +54,9 @@ class RemoteChat:
         turn: RemoteTurnClient,
         choices: TurnChoices,
         front: ChatFrontend,
-        connect: "Callable[[], HttpHostClient]",
-        open_preferences: Callable[[], PreferenceAccess],
+        connect: "Callable[[], ChatHost]",
     ) -> None:
         self._runner, self._turn, self._connect = runner, turn, connect
-        self._open_preferences = open_preferences
         self.choices, self.frontend = choices, front
         self._attached: list[Attachment] = []
 
@@ -94,7 +92,7 @@ class RemoteChat:
         if name == "help":
             return [*REMOTE_HELP_LINES, *map(_skill_line, self._connect().list_callable_skills())]
         if name == "preferences":
-            return run_preferences_command(self._open_preferences(), argument)
+            return run_preferences_command(self._connect(), argument)
         if name == "regenerate":
             self._regenerate(argument)
         if name == "attach":
@@ -113,7 +111,7 @@ class RemoteChat:
 
     def _attach(self, argument: str) -> list[str]:
         if argument:
-            self._attached.append(Attachment.from_json(self._connect().upload_file(*read_attached_file(argument))))
+            self._attached.append(self._connect().upload_file(*read_attached_file(argument)))
         return describe_attached(self._attached)
 
     def _regenerate(self, model: str) -> NoReturn:
@@ -147,9 +145,7 @@ def run_remote_chat(
             lambda line: output.write_lines([f"  {line}"]),
         )
         front = ChatFrontend(renderer, write_error, ending, lambda: gate.ran_out_of_input)
-        conversation = RemoteChat(
-            runner, turn, choices, front, lambda: _connect_over_http(url, token), lambda: _open_preferences(url, token)
-        )
+        conversation = RemoteChat(runner, turn, choices, front, lambda: _connect(url, token))
         if message is not None:
             return conversation.run_turn(message)
         runner.run(turn.check_connection())
@@ -164,18 +160,12 @@ def run_remote_chat(
         return run_piped_lines(conversation, first, lambda: stdin.read_line(""), output, conversation.run_slash_command)
 
 
-def _skill_line(skill: Mapping[str, Any]) -> str:
+def _skill_line(skill: "SkillView") -> str:
     usage = describe_skill_call(str(skill["name"]), str(skill["argument_hint"]))
     return f"  {usage:<27}{to_single_line(str(skill['description']))}"
 
 
-def _open_preferences(url: str, token: str | None) -> PreferenceAccess:
-    from sophon_hosting.cli.chat.remote_preferences import RemotePreferences  # lazy: turns need Socket.IO only
+def _connect(url: str, token: str | None) -> "ChatHost":
+    from sophon_hosting.cli.chat.chat_host import ChatHost  # lazy: turns need Socket.IO only
 
-    return RemotePreferences(url, token)
-
-
-def _connect_over_http(url: str, token: str | None) -> "HttpHostClient":
-    from sophon_hosting.cli.remote.http_host_client import HttpHostClient  # lazy: turns need Socket.IO only
-
-    return HttpHostClient(url, token)
+    return ChatHost(url, token)

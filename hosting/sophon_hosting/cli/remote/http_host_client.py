@@ -42,14 +42,6 @@ class HttpHostClient:
         self.user = str(me["user"])
         self._everything = {"everything": "true"} if me["operator"] else {}
 
-    def list_tasks(
-        self, *, status: str | None = None, session_id: str | None = None, limit: int = 50
-    ) -> Sequence[JsonRow]:
-        """Return tasks, newest first."""
-        parameters = {"status": status, "session_id": session_id, "limit": str(limit)}
-        query = {name: value for name, value in parameters.items() if value is not None}
-        return self._get_items("/api/tasks", query | self._everything)
-
     def get_task(self, task_id: str) -> JsonRow:
         """Return one task."""
         return self._request("GET", f"/api/tasks/{_path_segment(task_id)}")
@@ -82,20 +74,11 @@ class HttpHostClient:
         path = f"/api/traces/{_path_segment(task_id)}/replay"
         return self._request("POST", path, body, timeout_seconds=REPLAY_TIMEOUT_SECONDS)
 
-    def find_last_task(self, session_id: str) -> str | None:
-        """Return the id of the newest task of a session; None without one."""
-        found = self.list_tasks(session_id=session_id, limit=1)
-        return str(found[0]["task_id"]) if found else None
-
     def upload_file(self, name: str, content: bytes) -> JsonRow:
         """Store a file for a message, and return what the host knows of it."""
         query = {"name": name}
         answer = self._request("POST", "/api/attachments", query=query, content=content)
         return cast(JsonRow, answer["attachment"])
-
-    def list_callable_skills(self) -> Sequence[JsonRow]:
-        """Return the skills that a person may call by `/name`."""
-        return [each for each in self._get_items("/api/skills", {}) if each["enabled"] and each.get("callable")]
 
     def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
         return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])

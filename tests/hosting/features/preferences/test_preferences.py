@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from sophon.preferences import Preferences
-from sophon_hosting.cli.chat.remote_preferences import RemotePreferences
+from sophon_hosting.cli.chat.chat_host import ChatHost
 
 
 async def test_a_user_reads_and_replaces_their_preferences(ada: httpx.AsyncClient, bob: httpx.AsyncClient) -> None:
@@ -49,7 +49,7 @@ async def test_who_may_not_choose_a_model_takes_back_the_one_that_they_have(serv
 
 
 async def test_the_terminal_changes_those_of_the_user_of_its_token(api: Any, ada: httpx.AsyncClient) -> None:
-    remote = await asyncio.to_thread(RemotePreferences, api.url, "token-of-ada")
+    remote = await asyncio.to_thread(ChatHost, api.url, "token-of-ada")
     said = Preferences(language="de", verbosity="brief")
     assert await asyncio.to_thread(remote.set_preferences, said) == said
     assert await asyncio.to_thread(remote.get_preferences) == said
