@@ -189,6 +189,14 @@ class Caller:
         """Decide an approval as the user; only the first decision counts. Raises NotFound, DecisionRefused."""
         return await self.host.approvals.decide(approval_id, decision, self.user.id)
 
+    def publish_session(self, session: SessionSummary) -> None:
+        """Tell all clients who may see a stored session what is shown of it now."""
+        self.host.session_changes.publish(session)
+
+    async def delete_session(self, stored_id: str) -> None:
+        """Cancel the turns of a session and delete it. Raises NotFound, Busy while a turn does not stop."""
+        await self.host.delete_session(stored_id)
+
     async def delete_goal(self, goal: "Goal") -> None:
         """Cancel a goal, and delete it with the sessions that it works in. Raises Busy."""
         await self.host.delete_goal(goal)

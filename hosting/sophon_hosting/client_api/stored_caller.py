@@ -140,6 +140,13 @@ class StoredCaller(Caller):
             raise DecisionRefused("already_decided", f"{by} has already decided this: {earlier.verdict}", by)
         return stored
 
+    def publish_session(self, session: SessionSummary) -> None:
+        """Drop the change: no client is connected to this process."""
+
+    async def delete_session(self, stored_id: str) -> None:
+        """Delete a session; a turn of it that another host runs fails. Raises NotFound."""
+        await self.store.sessions.delete(stored_id)
+
     async def delete_goal(self, goal: Goal) -> None:
         """Delete a goal with the sessions that it works in; no host may run, so that no step begins meanwhile."""
         if await self.store.sessions.find(goal.work_session_id) is not None:

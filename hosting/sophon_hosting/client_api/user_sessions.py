@@ -40,7 +40,16 @@ class UserSessions:
         self._store, self._user, self._knows_all, self._channels = store, user, knows_all, channels
 
     async def find(self, session_id: str) -> SessionSummary:
-        """Return a session that the user may read; the user's own before another's. Raises NotFound.
+        """Return a session that the user may read; the user's own before another's. Raises NotFound, Forbidden."""
+        found = await self.find_any(session_id)
+        if found is None:
+            raise NotFound("session", session_id)
+        if found.owner != self._user.id and not self._user.operator:
+            self.refuse("session", session_id)
+        return found
+
+    async def find_any(self, session_id: str) -> SessionSummary | None:
+        """Return the session that an id names, whoever owns it; the user's own before another's.
 
         Makes the same two queries whether the id is somebody else's or nobody's.
         """
@@ -48,16 +57,8 @@ class UserSessions:
             await self._store.find(each) for each in (session_id, to_scoped_session_id(session_id, self._user.id))
         ]
         if not self._may_name(session_id):
-            raise NotFound("session", session_id)
-        for each in (plain, scoped):
-            if each is not None and each.owner == self._user.id:
-                return each
-        found = plain
-        if found is not None and self._user.operator:
-            return found
-        if found is not None and self._knows_all:
-            self.refuse("session", session_id)
-        raise NotFound("session", session_id)
+            return None
+        return next((each for each in (plain, scoped) if each is not None and each.owner == self._user.id), plain)
 
     async def find_stored_id(self, session_id: str) -> str:
         """Return the id under which a session is stored. Raises NotFound, Forbidden (operators)."""

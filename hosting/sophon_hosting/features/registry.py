@@ -18,6 +18,9 @@ from sophon_hosting.features.preferences.operations import table as preferences
 from sophon_hosting.features.providers.operations import table as providers
 from sophon_hosting.features.queue.operations import table as queue
 from sophon_hosting.features.schedules.operations import table as schedules
+from sophon_hosting.features.sessions.branches import table as branches
+from sophon_hosting.features.sessions.history import table as history
+from sophon_hosting.features.sessions.operations import table as sessions
 from sophon_hosting.features.settings.operations import table as settings
 from sophon_hosting.features.settings.setup import table as setup
 from sophon_hosting.features.tasks.messages import table as messages
@@ -31,6 +34,9 @@ from sophon_hosting.operations.table import Registry
 
 REGISTRY = Registry(
     [
+        sessions,
+        history,
+        branches,
         messages,
         tasks,
         approvals,

@@ -18,8 +18,6 @@ from sophon_hosting.host import Host
 from sophon_hosting.http.api import (
     attachments,
     imports,
-    search,
-    sessions,
     traces,
 )
 from sophon_hosting.http.api.attachments import UPLOADS, UploadSlots
@@ -48,8 +46,6 @@ from sophon_hosting.http.web_page import BUILT_FOLDER, fallback_page_routes, is_
 
 API_ROUTES: Sequence[web.AbstractRouteDef] = [
     *imports.routes,
-    *sessions.routes,
-    *search.routes,
     *attachments.routes,
     *traces.routes,
 ]

@@ -132,7 +132,6 @@ class HubClient:
     async def _find_session(self, session_id: str) -> SessionSummary:
         """Return the session to join; only those who may write create one."""
         sessions, rights = self.authorized_host.sessions, self.authorized_host.rights
-        rights.require_scope("Read")
         return await (sessions.find_or_create(session_id) if rights.allows("Chat") else sessions.find(session_id))
 
     @asynccontextmanager

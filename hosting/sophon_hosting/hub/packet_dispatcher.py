@@ -1,11 +1,11 @@
-"""Event dispatcher of the hub: parses each packet of a client, runs its handler, and acknowledges every event once."""
+"""Event dispatcher of the hub: parses each packet of a client, runs its operation, acknowledges every event once."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge, to_error_payload
 from sophon_hosting.events.json_encoding import encode_json
-from sophon_hosting.hub.client_event_handlers import LARGE_ANSWER_EVENTS, MAX_EVENT_NAME_CHARACTERS, handle_event
+from sophon_hosting.hub.client_events import MAX_EVENT_NAME_CHARACTERS, handle_event, has_large_answer
 from sophon_hosting.hub.connected_clients import HubClient, HubConnection
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.protocol.socketio_packets import (
@@ -36,13 +36,13 @@ class NamespaceHandler(Protocol):
 
 
 class PacketDispatcher:
-    """Dispatches the messages of connections: parses packets, calls handlers, sends acknowledgements.
+    """Dispatches the messages of connections: parses packets, runs operations, sends acknowledgements.
 
-    While a handler runs, events to the client are held, so that they follow the acknowledgement: the acknowledgement
+    While an operation runs, events to the client are held, so that they follow the acknowledgement: the acknowledgement
     of a join contains the events before them.
 
-    A request waits until the client has read earlier answers: one with a large answer (`LARGE_ANSWER_EVENTS`) for
-    nearly all of them, any other one until less than one answer of maximum size is unsent.
+    A request waits until the client has read earlier answers: one with a large answer for nearly all of them, any
+    other one until less than one answer of maximum size is unsent.
     """
 
     def __init__(self, namespaces: NamespaceHandler, limits: HubLimits) -> None:
@@ -69,11 +69,9 @@ class PacketDispatcher:
 
     async def _handle(self, connection: HubConnection, packet: SocketIoPacket) -> None:
         name, *arguments = packet.data
-        limits = self._limits
-        await connection.send_buffer.wait_for_answers(
-            limits.max_in_flight_bytes if name in LARGE_ANSWER_EVENTS else limits.max_ack_bytes
-        )
-        if connection.send_buffer.is_closed and name in LARGE_ANSWER_EVENTS:
+        limits, is_large = self._limits, has_large_answer(name)
+        await connection.send_buffer.wait_for_answers(limits.max_in_flight_bytes if is_large else limits.max_ack_bytes)
+        if connection.send_buffer.is_closed and is_large:
             return  # nobody reads the answer; what changes something, as a cancel before the page is closed, is done
         client = connection.clients.get(packet.namespace)
         if client is None:
@@ -93,7 +91,7 @@ class PacketDispatcher:
     async def _build_ack(
         self, client: HubClient, packet: SocketIoPacket, name: str, arguments: Sequence[object]
     ) -> TextPacket | None:
-        result = {"ok": True, **await handle_event(client, name, arguments)}
+        result = {"ok": True, **await handle_event(client.authorized_host, name, arguments)}
         if packet.ack is None:
             return None
         payload = encode_json(result)

@@ -133,9 +133,11 @@ class Operation(Generic[Q, R]):
         Raises LevelNeeded, ScopeNeeded, Forbidden, NotFound, and the errors of the operation.
         """
         self.check(caller)
-        for name, permission in request_shape(type(request)).needs.items():
+        shape = request_shape(type(request))
+        for name, permission in shape.needs.items():
             value = getattr(request, name)
-            if name in request.fields_set and value is not None and value is not False and value != "":  # 0 is a value
+            is_nothing = value is None or value is False or value == ""  # 0 is a value
+            if name in request.fields_set and (not is_nothing or name in shape.needs_even_null):
                 check_permission(permission, caller.rights, is_operator=caller.user.operator)
         if self.subject is None:
             return await self.run(caller, request)

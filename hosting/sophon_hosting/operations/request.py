@@ -29,11 +29,12 @@ PERMISSION_KEY: Final = "x-permission"
 class Needs:
     """Annotation of a field that needs a permission of its own where it is given: neither null, false nor empty.
 
-    Raises ValueError for a permission that does not exist, which every client would have.
+    `even_null`: those, too, because they change something like any other value. Raises ValueError for a permission that
+    does not exist, which every client would have.
     """
 
-    def __init__(self, permission: str) -> None:
-        self.permission = parse_permission(permission)
+    def __init__(self, permission: str, *, even_null: bool = False) -> None:
+        self.permission, self.even_null = parse_permission(permission), even_null
 
     def __get_pydantic_json_schema__(self, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> dict[str, Any]:
         return {**handler(schema), PERMISSION_KEY: [self.permission]}
@@ -131,6 +132,8 @@ class RequestShape:
     model: "type[BaseModel]"
     needs: Mapping[str, str]
     """Permission by the field that needs one."""
+    needs_even_null: frozenset[str]
+    """Fields that need theirs also where they are null or false."""
     upload_field: str
 
 
@@ -169,21 +172,23 @@ def _build_shape(request: type[Request]) -> RequestShape:
     config: Any = dict(_CONFIG)
     model = create_model(request.__name__, __config__=config, __validators__=checks, **fields)
     model.__doc__ = request.__doc__
-    needs: dict[str, str] = {}
+    needs: dict[str, Needs] = {}
     for name, hint in hints.items():
-        for permission in _list_permissions(hint):
+        for each in _list_needs(hint):
             if name in needs:
                 raise TypeError(f"{request.__name__}.{name} needs two permissions; one would be lost")
-            needs[name] = permission
-    return RequestShape(model, needs, upload_field)
+            needs[name] = each
+    permissions = {name: each.permission for name, each in needs.items()}
+    even_null = frozenset(name for name, each in needs.items() if each.even_null)
+    return RequestShape(model, permissions, even_null, upload_field)
 
 
-def _list_permissions(hint: Any) -> Iterator[str]:
+def _list_needs(hint: Any) -> Iterator[Needs]:
     """Yield the permissions in an annotation, at whatever depth, as in `Annotated[str, Needs("Chat")] | None`."""
     for each in get_args(hint):
         if isinstance(each, Needs):
-            yield each.permission
-        yield from _list_permissions(each)
+            yield each
+        yield from _list_needs(each)
 
 
 def describe_problems(errors: "list[ErrorDetails]") -> str:

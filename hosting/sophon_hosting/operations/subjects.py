@@ -6,8 +6,8 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.operations.operation import Subject
 
 
-async def _find_session(caller: Caller, session_id: str) -> SessionSummary:
-    return await caller.sessions.find(session_id)
+async def _find_session(caller: Caller, session_id: str) -> SessionSummary | None:
+    return await caller.sessions.find_any(session_id)
 
 
 async def _has_session(caller: Caller, session_id: str) -> bool:

@@ -8,9 +8,7 @@ from sophon.events import Event, event_types
 from sophon.events.field_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
 from sophon_hosting.client_api.client_errors import HTTP_STATUS_BY_CODE
-from sophon_hosting.client_api.payload import build_model
 from sophon_hosting.features.registry import REGISTRY
-from sophon_hosting.hub.client_event_payloads import PAYLOAD_MODELS
 from sophon_hosting.operations.doc_tables import describe_type, docstring, render_table
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import NoFields, request_shape
@@ -32,9 +30,6 @@ def client_events_table() -> str:
     rows = [
         (f"`{name}`", _describe_request(request_shape(each.request).model), _describe_operation(each))
         for name, each in REGISTRY.by_event.items()
-    ]
-    rows += [
-        (f"`{name}`", _describe_request(build_model(model)), docstring(model)) for name, model in PAYLOAD_MODELS.items()
     ]
     return render_table(("event", "payload", ""), rows)
 

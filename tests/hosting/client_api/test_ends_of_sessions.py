@@ -10,6 +10,9 @@ from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.session_scope import to_scoped_session_id
 from sophon_hosting.events.wire_event import EventListener, WireEvent
 from sophon_hosting.features.approvals.operations import decide_approval, get_approval, list_approvals
+from sophon_hosting.features.sessions.branches import fork_session
+from sophon_hosting.features.sessions.history import list_messages
+from sophon_hosting.features.sessions.operations import get_session
 from sophon_hosting.features.tasks.operations import cancel_task, get_task, list_tasks
 from sophon_hosting.features.tasks.sending import accept, send
 from tests.hosting.calls import call
@@ -28,7 +31,7 @@ async def joined(office, session_id: str, listener: EventListener) -> None:
 async def test_a_subscription_ends_with_its_session_and_never_reaches_the_next_owner_of_the_id(office) -> None:
     heard: list[WireEvent] = []
     await joined(office, "s", heard.append)
-    await office.bob.delete_session("s")
+    await office.host.delete_session("s")
     assert [event.name for event in heard] == ["session_deleted"]
     await office.over((await send(office.ada, message("secret"))).task_id)
     await office.host.event_bus.flush("s")
@@ -38,7 +41,7 @@ async def test_a_subscription_ends_with_its_session_and_never_reaches_the_next_o
 async def test_a_subscription_does_not_go_on_in_a_new_session_of_the_same_owner(office) -> None:
     heard: list[WireEvent] = []
     await joined(office, "s", heard.append)
-    await office.bob.delete_session("s")
+    await office.host.delete_session("s")
     await office.over((await send(office.bob, message())).task_id)
     await office.host.event_bus.flush("s")
     assert [event.name for event in heard] == ["session_deleted"]
@@ -72,8 +75,8 @@ async def test_a_message_that_meets_another_owner_of_its_session_goes_to_a_sessi
     async def change_hands(stored_id: str) -> None:
         chosen.append(stored_id)
         if len(chosen) == 1:
-            await office.bob.delete_session("s")
-            await office.ada.ensure_own_session("s")
+            await office.host.delete_session("s")
+            await office.ada.sessions.find_or_create_own("s")
 
     receipt = await accept(office.bob, message("of Bob"), change_hands)
     await office.over(receipt.task_id)
@@ -86,52 +89,46 @@ async def test_a_message_waits_until_the_session_is_deleted_and_begins_a_new_one
     await office.over((await send(office.ada, message("old"))).task_id)
     task = (await send(office.ada, message("wait"))).task_id
     await office.reached(task, "running")
-    deletion = asyncio.ensure_future(office.ada.delete_session("s"))
+    deletion = asyncio.ensure_future(office.host.delete_session("s"))
     await asyncio.sleep(0)
     receipt, _ = await asyncio.gather(send(office.ada, message("new")), deletion)
     await office.over(receipt.task_id)
-    assert [each.message.content for each in await office.ada.list_records("s")] == ["new", "NEW"]
+    page = await call(office.ada, list_messages, session_id="s")
+    assert [each["content"] for each in page["items"]] == ["new", "NEW"]
 
 
 async def test_the_usage_of_a_deleted_session_is_not_the_next_ones(office) -> None:
     usage = office.host.services.store.usage
     await office.over((await send(office.bob, message())).task_id)
-    await office.bob.delete_session("s")
-    await office.ada.ensure_own_session("s")
+    await office.host.delete_session("s")
+    await office.ada.sessions.find_or_create_own("s")
     assert await usage.list_totals(session_id="s") == []
     assert [total.calls for total in await usage.list_totals()] == [1]
 
 
 async def test_a_stored_id_names_nothing_for_a_user_whoever_owns_the_id(office) -> None:
-    await office.ada.ensure_own_session("taken")
+    await office.ada.sessions.find_or_create_own("taken")
     for name in ("taken", "free"):
         await office.over((await send(office.bob, message(session_id=name))).task_id)
         stored = to_scoped_session_id(name, "bob")
-        for attempt in (office.bob.get_session, office.bob.list_records, office.bob.fork_session):
+        for operation in (get_session, list_messages):
             with pytest.raises(NotFound):
-                await attempt(stored)
+                await call(office.bob, operation, session_id=stored)
+        with pytest.raises(NotFound):
+            await call(office.bob, fork_session, source_id=stored)
         assert (await call(office.bob, list_tasks, session_id=stored))["items"] == []
     stored = to_scoped_session_id("taken", "bob")
-    assert (await office.operator.get_session(stored)).owner == "bob"
-
-
-async def test_leaving_a_stored_id_leaves_nothing(office) -> None:
-    await office.ada.ensure_own_session("taken")
-    heard: list[WireEvent] = []
-    await joined(office, "taken", heard.append)
-    office.bob.unsubscribe(to_scoped_session_id("taken", "bob"), heard.append)
-    await office.over((await send(office.bob, message(session_id="taken"))).task_id)
-    assert heard
+    assert (await call(office.operator, get_session, session_id=stored))["owner"] == "bob"
 
 
 @pytest.mark.parametrize("name", ["telegram-5", "whatsapp-49", "telegram--100-7"])
 async def test_a_session_named_like_that_of_a_chat_is_never_the_chats(office, name: str) -> None:
     sessions = office.host.services.store.sessions
-    await office.bob.ensure_own_session(name)
-    assert (await office.bob.get_session(name)).id == name
+    await office.bob.sessions.find_or_create_own(name)
+    assert (await call(office.bob, get_session, session_id=name))["session_id"] == name
     assert await sessions.find(name) is None
-    await office.bob.ensure_own_session("s")
-    await office.bob.fork_session("s", f"{name}-copy")
+    await office.bob.sessions.find_or_create_own("s")
+    await call(office.bob, fork_session, source_id="s", session_id=f"{name}-copy")
     assert await sessions.find(f"{name}-copy") is None
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
-from typing import Any, get_type_hints
+from typing import Any
 
 import orjson
 from aiohttp import web
 from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
+from sophon_hosting.client_api.reply import File
 from sophon_hosting.features.agents import results as agents
 from sophon_hosting.features.attachments import results as attachments
 from sophon_hosting.features.imports import results as imports
@@ -18,7 +19,6 @@ from sophon_hosting.features.sessions import history_results as history
 from sophon_hosting.features.sessions import results as sessions
 from sophon_hosting.features.tasks import results as tasks
 from sophon_hosting.features.traces import results as traces
-from sophon_hosting.hub import client_event_handlers
 from sophon_hosting.operations.results import Done
 
 ROUTES: Mapping[str, Any] = {
@@ -29,19 +29,7 @@ ROUTES: Mapping[str, Any] = {
     "GET /api/attachments": attachments.AttachmentList,
     "DELETE /api/attachments/{attachment_id}": Done,
     "POST /api/sessions/import": imports.ImportReportView,
-    "POST /api/sessions": sessions.NewSession,
-    "GET /api/sessions": sessions.SessionPage,
-    "GET /api/sessions/{session_id}": sessions.SessionView,
-    "PATCH /api/sessions/{session_id}": sessions.SessionView,
-    "DELETE /api/sessions/{session_id}": Done,
-    "GET /api/sessions/{session_id}/messages": history.RecordPage,
-    "GET /api/sessions/{session_id}/messages/{message_id}": history.RecordView,
-    "GET /api/sessions/{session_id}/texts/{text_id}": history.TextView,
-    "GET /api/sessions/{session_id}/events": history.EventPage,
     "GET /api/sessions/{session_id}/export": sessions.SessionExport,
-    "POST /api/sessions/{session_id}/fork": sessions.SessionView,
-    "GET /api/sessions/{session_id}/branches": sessions.BranchList,
-    "GET /api/search": sessions.MessageHitPage,
     "POST /api/tasks": tasks.TaskReceiptView,
     "POST /api/sessions/{session_id}/messages": tasks.TaskReceiptView,
     "POST /api/sessions/{session_id}/tasks/{task_id}/regenerate": tasks.TaskReceiptView,
@@ -59,7 +47,7 @@ ROUTES: Mapping[str, Any] = {
     "GET /api/replay-choices": traces.ReplayChoices,
     "POST /api/traces/{task_id}/replay": traces.ReplayComparison,
 }
-"""Results of the routes that are no operations; of an operation the registry knows it."""
+"""Results of the routes that are no operations, and content of files in JSON; of others the registry knows it."""
 
 NO_RESULT = frozenset(
     {
@@ -76,9 +64,9 @@ def find_result(name: str) -> Any:
     if kind == "event" and event in REGISTRY.by_event:
         return REGISTRY.by_event[event].result
     if kind == "event":
-        return get_type_hints(client_event_handlers._HANDLERS[event])["return"]
+        return REGISTRY.by_event[event].result
     for each in REGISTRY.operations:
-        if f"{each.method} {each.path}" == name:
+        if f"{each.method} {each.path}" == name and each.result is not File:
             return each.result
     return ROUTES[name]
 

@@ -355,3 +355,13 @@ async def test_a_stopped_turn_says_what_the_reply_that_was_cut_off_has_cost(hous
     used = stopped["usage"]
     assert used["output_tokens"] > 0
     assert (used["input_tokens"], used["output_tokens"]) == (total.usage.input_tokens, total.usage.output_tokens)
+
+
+async def test_leaving_a_stored_id_leaves_nothing(house) -> None:
+    ada, bob = await house.peer(), await house.peer("bob")
+    for peer in (ada, bob):
+        await peer.done("join_session", {"session_id": "taken"})
+    await bob.done("leave_session", {"session_id": "taken\u241fbob"})
+    assert house.hub.statistics().sessions == 2
+    await bob.done("leave_session", {"session_id": "taken"})
+    assert house.hub.statistics().sessions == 1

@@ -6,8 +6,6 @@ import json
 import pytest
 
 from sophon.events import TaskQueued
-from sophon_hosting.client_api.authentication import User
-from sophon_hosting.client_api.authorized_host import AuthorizedHost
 
 
 async def test_who_comes_back_is_told_what_was_missed_in_order_and_once(house) -> None:
@@ -168,7 +166,7 @@ async def test_on_the_same_line_an_answer_comes_before_what_it_set_going(house) 
 async def test_a_deleted_session_is_left_and_its_next_owner_is_not_heard(house) -> None:
     ada, bob = await house.peer(), await house.peer("bob")
     await bob.done("join_session", {"session_id": "s"})
-    await AuthorizedHost(house.host, User("bob")).delete_session("s")
+    await house.host.delete_session("s")
     assert (await bob.until("session_deleted"))["session_id"] == "s"
     receipt = await ada.done("send_message", {"content": "secret", "session_id": "s"})
     await ada.ended(receipt["task_id"])

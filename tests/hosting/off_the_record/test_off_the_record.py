@@ -23,6 +23,8 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.sessions.history import list_messages
+from sophon_hosting.features.sessions.operations import list_sessions, open_session
 from sophon_hosting.features.tasks.operations import list_tasks, send_feedback
 from sophon_hosting.features.tasks.results import TaskView
 from sophon_hosting.features.tasks.sending import send
@@ -131,6 +133,10 @@ async def say(place: Place, text: str, **fields: object) -> tuple[str, dict[str,
     return receipt.session_id, await place.outcome(user, receipt.task_id)
 
 
+async def open_conversation(user: Caller) -> str:
+    return (await call(user, open_session, mode="otr"))["session_id"]
+
+
 async def test_a_search_finds_nothing_of_it_while_it_lives(place: Place) -> None:
     await say(place, "hello")
     found = await place.host.services.store.message_search.search("ada", TOKEN)
@@ -186,10 +192,10 @@ async def test_nothing_of_it_is_in_the_log(tmp_path: Path) -> None:
 
 async def test_a_writing_tool_is_blocked_and_not_offered(place: Place) -> None:
     user, events = place.user(), list[WireEvent]()
-    session = await user.open_off_the_record()
-    await user.subscribe(session.id, events.append)
-    _, refused = await say(place, "call keep_note", session_id=session.id)
-    _, reply = await say(place, "hello", session_id=session.id)
+    session_id = await open_conversation(user)
+    await place.off.event_bus.subscribe(session_id, events.append, "ada")
+    _, refused = await say(place, "call keep_note", session_id=session_id)
+    _, reply = await say(place, "hello", session_id=session_id)
     verdicts = [each.data for each in events if each.name == "guard_verdict"]
     assert [(each["guard"], each["verdict"], each["rule"]) for each in verdicts] == [
         ("OffTheRecord", "block", "off_the_record")
@@ -211,11 +217,11 @@ async def test_the_prompt_says_that_nothing_is_stored(place: Place) -> None:
 async def test_nothing_that_keeps_or_starts_something_runs(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place.off.services, "toolbox", Toolbox(ToolRegistry([spawn])))  # as if it were offered
     user, events = place.user(), list[WireEvent]()
-    session = await user.open_off_the_record()
-    await user.subscribe(session.id, events.append)
+    session_id = await open_conversation(user)
+    await place.off.event_bus.subscribe(session_id, events.append, "ada")
     names = ("agents.run", "schedules.add", "schedules.remove", "goals.create", "goals.resume")
     for name in names:
-        await say(place, f"call {name}", session_id=session.id)
+        await say(place, f"call {name}", session_id=session_id)
     verdicts = [each.data for each in events if each.name == "guard_verdict"]
     assert [(each["tool"], each["verdict"], each["rule"]) for each in verdicts] == [
         (name, "block", "off_the_record") for name in names
@@ -245,8 +251,8 @@ async def test_without_the_guard_the_tool_writes(place: Place) -> None:
 async def test_a_conversation_remembers_itself_while_it_lives(place: Place) -> None:
     session, _ = await say(place, "one")
     await say(place, "two", session_id=session)
-    records = await place.user().list_records(session)
-    assert [record.message.role for record in records if record.message] == ["user", "assistant"] * 2
+    page = await call(place.user(), list_messages, session_id=session)
+    assert [each.get("role") for each in page["items"]] == ["user", "assistant"] * 2
 
 
 async def test_modes_are_not_mixed(place: Place) -> None:
@@ -263,11 +269,11 @@ async def test_modes_are_not_mixed(place: Place) -> None:
 async def test_it_is_in_no_list_and_others_do_not_see_it(place: Place) -> None:
     session, _ = await say(place, "hello")
     user, other = place.user(), place.user("bob")
-    assert not (await user.list_sessions()).items
+    assert not (await call(user, list_sessions))["items"]
     assert not await list_own_tasks(user)
     assert len(await list_own_tasks(user, session_id=session)) == 1
     with pytest.raises(NotFound):
-        await other.list_records(session)
+        await call(other, list_messages, session_id=session)
     with pytest.raises(OffTheRecordLost):
         await send(other, ClientMessage("hello", session_id=session, mode="otr"))
 
@@ -285,7 +291,7 @@ async def test_an_idle_conversation_ends(tmp_path: Path) -> None:
     clock = VirtualClock(auto=False)
     place = build_place(tmp_path, clock)
     await place.host.services.open()
-    await place.user().open_off_the_record()
+    await open_conversation(place.user())
     assert await place.off.end_idle_sessions() == 0
     await clock.advance((IDLE_TIME + timedelta(seconds=1)).total_seconds())
     assert await place.off.end_idle_sessions() == 1
@@ -295,10 +301,10 @@ async def test_an_idle_conversation_ends(tmp_path: Path) -> None:
 async def test_a_user_has_few_of_them(place: Place) -> None:
     user = place.user()
     for _ in range(MAX_SESSIONS_PER_USER):
-        await user.open_off_the_record()
+        await open_conversation(user)
     with pytest.raises(OffTheRecordFull):
         await send(user, ClientMessage("hello", mode="otr"))
-    await place.user("bob").open_off_the_record()
+    await open_conversation(place.user("bob"))
 
 
 async def test_its_usage_is_counted_without_a_name(place: Place) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from sophon.errors import NotFound, SophonError
-from sophon_hosting.client_api.user_access import UserAccess
+from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.conversation_import.conversation import Conversation, Unreadable
 from sophon_hosting.conversation_import.importing import ConversationImport, ImportReport
 from sophon_hosting.queue.errors import TryLater
@@ -23,7 +23,7 @@ class ImportRunning(TryLater):
 class UserImports:
     """Imports into the user's own sessions."""
 
-    def __init__(self, access: UserAccess) -> None:
+    def __init__(self, access: Caller) -> None:
         self._access = access
 
     def check_import(self) -> None:

@@ -3,12 +3,14 @@
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from sophon.errors import NotFound, SophonError
 from sophon.history_redaction import redact_text_for_reader
-from sophon_hosting.client_api.areas.history import HistoryOperations
+from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.rights import HUB_CHANNEL
+from sophon_hosting.client_api.visible_trace import to_client_trace
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.replay.comparison import compare
 from sophon_hosting.replay.recorded_turn import find_turn_owner, load_recorded_turn
@@ -35,7 +37,7 @@ class ReplayBusy(TryLater):
 class TurnReplays:
     """The replays of one user, each operation with its permission check."""
 
-    def __init__(self, access: HistoryOperations) -> None:
+    def __init__(self, access: Caller) -> None:
         self._access = access
 
     def list_choices(self) -> dict[str, list[str]]:
@@ -66,7 +68,7 @@ class TurnReplays:
         with self._running():
             await self._count_message()
             replayed = await replay_turn(host.services, turn, request)
-        found = compare(turn, replayed, access.to_client_trace)
+        found = compare(turn, replayed, partial(to_client_trace, access))
         if access.view is not None:
             found["message"] = redact_text_for_reader(found["message"], is_own=True)
             for side in (found["original"], found["replay"]):

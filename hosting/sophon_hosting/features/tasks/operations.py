@@ -9,9 +9,9 @@ from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.runs.contract import Run, RunStatus
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.rights import CALL_SCOPE
-from sophon_hosting.client_api.session_scope import to_client_logged_event
 from sophon_hosting.features.agents.operations import show_sub_agent
 from sophon_hosting.features.sessions.history_results import logged_event_to_json
+from sophon_hosting.features.sessions.stored_history import to_visible_events
 from sophon_hosting.features.tasks.results import (
     CancelledTask,
     FeedbackReceipt,
@@ -177,10 +177,7 @@ async def list_task_events(caller: Caller, request: NamedTask, run: Run) -> Task
         found += [row for row in rows if row.task_id == run.id]
         after = rows[-1].seq
     found = merge_traces(found, await caller.store.events.list_traces(session.id, run.id))
-    if (view := caller.view) is not None:
-        found = [view.logged_event(row, is_own=session.owner == caller.user.id) for row in found]
-    shown = [to_client_logged_event(row, session.id, caller.user.id) for row in found]
-    return {"items": [logged_event_to_json(session_id, row) for row in shown]}
+    return {"items": [logged_event_to_json(session_id, row) for row in to_visible_events(caller, session, found)]}
 
 
 @table.operation("GET /api/tasks/{task_id}/stream", needs="Read", on=TASK, example={"epoch": 0})

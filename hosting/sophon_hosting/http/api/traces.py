@@ -6,7 +6,9 @@ from aiohttp import web
 
 from sophon._python.value_rules import ValueRules
 from sophon.errors import NotFound
+from sophon_hosting.client_api.visible_trace import to_client_trace
 from sophon_hosting.features.sessions.history_results import RecordView, TurnRecords, record_to_json
+from sophon_hosting.features.sessions.stored_history import cut_large_fields, read_records
 from sophon_hosting.features.traces.results import (
     OtlpTrace,
     ReplayChoices,
@@ -25,6 +27,7 @@ from sophon_hosting.http.json_io import (
     parse_body,
     parse_query,
 )
+from sophon_hosting.operations.subjects import SESSION
 from sophon_hosting.replay.recorded_turn import find_turn_owner
 from sophon_hosting.replay.turn_replay import ReplayRequest
 from sophon_hosting.runs.traces import build_live_trace
@@ -78,7 +81,7 @@ async def list_traces(request: web.Request) -> web.Response:
     ]
     running = {each.run_id for each in live}
     found = [*live, *(each for each in stored if each.run_id not in running)][: query.limit]
-    traces: TraceList = {"items": [trace_summary_to_json(authorized_host.to_client_trace(each)) for each in found]}
+    traces: TraceList = {"items": [trace_summary_to_json(to_client_trace(authorized_host, each)) for each in found]}
     return json_response(traces)
 
 
@@ -93,7 +96,7 @@ async def get_trace(request: web.Request) -> web.Response:
     found = live or await host.services.store.traces.find(task_id)
     if found is None or (found.principal != authorized_host.user.id and not authorized_host.user.operator):
         raise NotFound("trace", task_id)
-    shown = authorized_host.to_client_trace(found)
+    shown = to_client_trace(authorized_host, found)
     if query.format == "json":
         return json_response(trace_to_json(shown))
     settings = host.services.settings
@@ -115,12 +118,13 @@ async def list_messages(request: web.Request) -> web.Response:
     if owner is None or (owner[0] != authorized_host.user.id and not authorized_host.user.operator):
         raise NotFound("trace", task_id)
     session_id = authorized_host.sessions.to_client_id(owner[1])
+    caller, session = await SESSION.locate(authorized_host, session_id)
     after, items = 0, list[RecordView]()
-    while records := await authorized_host.list_records(session_id, after, limit=RECORDS_PER_READ):
+    while records := await read_records(caller, session, after, limit=RECORDS_PER_READ):
         after = records[-1].seq
         own = [each for each in records if each.run_id == task_id and each.message is not None]
         items += [
-            cast(RecordView, await authorized_host.cut_large_fields(session_id, record_to_json(session_id, each)))
+            cast(RecordView, await cut_large_fields(caller, session, session_id, record_to_json(session_id, each)))
             for each in own
         ]
     found: TurnRecords = {"items": items[:MAX_TURN_MESSAGES]}

@@ -3,11 +3,16 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.client_api.authentication import User
-from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.client_api.rights import ScopeNeeded
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.sessions.operations import change_session
+from tests.hosting.calls import call
 
 
 async def ids(client: Any, **query: str) -> list[str]:
@@ -30,7 +35,7 @@ async def test_marks_change_the_lists_and_every_client_of_the_session_hears_it(a
         record = SessionRecord("message", "t", Message("user", f"about {name}"))
         await api.host.services.store.sessions.append(name, [record], owner="ada")
     heard: asyncio.Queue[WireEvent] = asyncio.Queue()
-    await AuthorizedHost(api.host, User("ada")).subscribe("a", heard.put_nowait)
+    await api.host.event_bus.subscribe("a", heard.put_nowait, "ada")
     changed = await ada.patch("/api/sessions/a", json={"pinned": True, "archived": True})
     assert (changed.json()["pinned"], changed.json()["archived"]) == (True, True)
     event = await asyncio.wait_for(heard.get(), 30)
@@ -50,3 +55,22 @@ async def test_nobody_marks_a_session_of_somebody_else(api: Any, ada: Any, bob: 
     assert (await bob.patch("/api/sessions/s", json={"archived": True})).status_code == 404
     assert (await ada.patch("/api/sessions/s", json={"archived": "yes"})).status_code == 400
     assert (await ada.get("/api/sessions/s")).json()["archived"] is False
+
+
+@pytest.mark.parametrize(
+    ("scopes", "change", "needed"),
+    [
+        (["Read"], {"pinned": False}, "Chat"),
+        (["Read"], {"archived": False}, "Chat"),
+        (["Read"], {"planning": None}, "Chat"),
+        (["Chat"], {"model": None}, "ChooseModel"),
+    ],
+)
+async def test_who_takes_a_mark_or_a_choice_back_needs_the_permission_for_it(
+    office: Any, scopes: list[str], change: dict[str, object], needed: str
+) -> None:
+    await office.host.services.store.sessions.get_or_create("s", "ada")
+    caller = Caller(office.host, User("ada", scopes=frozenset(scopes)))
+    with pytest.raises(ScopeNeeded, match=needed):
+        await call(caller, change_session, session_id="s", **change)
+    assert (await call(office.ada, change_session, session_id="s", **change))["session_id"] == "s"

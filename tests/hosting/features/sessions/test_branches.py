@@ -9,7 +9,7 @@ from sophon.stores.sessions.contract import NewSession
 from sophon.stores.sessions.copy_limits import MAX_SESSIONS
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import User
-from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.caller import Caller
 
 
 async def ask(api, client: httpx.AsyncClient, content: str, session: str = "s", **more) -> dict:
@@ -315,10 +315,10 @@ async def test_who_has_as_many_conversations_as_one_may_have_copies_none(api, ad
     assert (await api.host.services.store.sessions.count("ada")).sessions == MAX_SESSIONS
     assert (await bob.post("/api/sessions/of-bob/fork", json={})).status_code == 201
     await ask(api, ada, "two")  # a conversation goes on, and one begins with a message
-    authorized = AuthorizedHost(api.host, User("ada"))
+    caller = Caller(api.host, User("ada"))
     with pytest.raises(InputError, match="no conversation can begin without a message: there are 10,000"):
-        await authorized.sessions.find_or_create("joined")
-    assert (await authorized.sessions.find_or_create("s")).id == "s"
+        await caller.sessions.find_or_create("joined")
+    assert (await caller.sessions.find_or_create("s")).id == "s"
     assert (await ada.post("/api/schedules", json={"text": "x", "in_minutes": 5})).status_code == 400
     await ask(api, ada, "three", "begun")
     assert (await ada.delete("/api/sessions/begun")).status_code == 200

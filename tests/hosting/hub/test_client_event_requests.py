@@ -7,13 +7,11 @@ import pytest
 
 from sophon.errors import InputError
 from sophon_hosting.features.registry import REGISTRY
-from sophon_hosting.hub.client_event_payloads import PAYLOAD_MODELS, parse_object, parse_payload
+from sophon_hosting.hub.client_events import parse_object
 
 
 def parse(event: str, arguments: Sequence[Any]) -> object:
-    if (operation := REGISTRY.by_event.get(event)) is not None:
-        return operation.request.validate(parse_object(arguments))
-    return parse_payload(PAYLOAD_MODELS[event], arguments)
+    return REGISTRY.by_event[event].request.validate(parse_object(arguments))
 
 
 def problem(event: str, *arguments: Any) -> str:
@@ -33,9 +31,9 @@ def problem(event: str, *arguments: Any) -> str:
         ("send_message", [{"content": 1}], "content: it must be a text"),
         ("send_message", [{"content": "a", "stream": "yes"}], "stream: it must be true or false"),
         ("send_message", [{"content": "a", "trace": "t"}], "trace: there is no such field"),
-        ("join_session", [{"session_id": "s", "last_seq": "3"}], "'last_seq': it must be a whole number"),
-        ("join_session", [{"session_id": "s", "last_seq": True}], "'last_seq': it must be a whole number"),
-        ("join_session", [{"session_id": "s", "last_seq": 1e30}], "'last_seq': it must be a whole number"),
+        ("join_session", [{"session_id": "s", "last_seq": "3"}], "last_seq: it must be a whole number"),
+        ("join_session", [{"session_id": "s", "last_seq": True}], "last_seq: it must be a whole number"),
+        ("join_session", [{"session_id": "s", "last_seq": 1e30}], "last_seq: it must be a whole number"),
         ("list_tasks", [{"all": True}], "all: there is no such field"),
     ],
 )
