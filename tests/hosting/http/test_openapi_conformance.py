@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Literal, get_args, get_type_hints
 
 import pytest
 import requests
@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.core import NOT_SET
 from schemathesis.core.failures import FailureGroup
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -23,6 +24,7 @@ from schemathesis.specs.openapi.checks import (
 
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.http.openapi_route import DOCUMENT
+from sophon_hosting.operations.client import QUERY_METHODS
 from sophon_hosting.operations.operation import Operation
 from tests.hosting.permissions.survey import Survey, survey_of
 from tests.properties import examples
@@ -39,6 +41,11 @@ CHECKS = [
     response_schema_conformance,
     negative_data_rejection,
 ]
+
+Rows = Literal["any", "own", "unknown"]
+
+ROWS: tuple[Rows, ...] = get_args(Rows)
+"""Which rows a request names: whatever schemathesis makes up, those of the user, and one that nobody has."""
 
 USERS = ("ada", "olga")
 """A user and an operator, who have rows."""
@@ -71,10 +78,13 @@ async def test_an_answer_is_one_that_the_document_describes(
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
     )
-    @given(case=described.as_strategy(generation_mode=mode), user=st.sampled_from(USERS), is_row=st.booleans())
-    def ask(case: Any, user: str, is_row: bool) -> None:
-        if operation.subject is not None and is_row and operation.subject.field in operation.path_fields:
-            case.path_parameters[operation.subject.field] = survey.rows[operation.subject.kind, user]
+    @given(case=described.as_strategy(generation_mode=mode), user=st.sampled_from(USERS), rows=st.sampled_from(ROWS))
+    def ask(case: Any, user: str, rows: Rows) -> None:
+        if rows != "any":
+            kinds = kinds_of_ids(operation)
+            name_rows(
+                case, {field: survey.rows[kind, user] if rows == "own" else "none" for field, kind in kinds.items()}
+            )
         if isinstance(case.query, dict) and "wait" in case.query and mode is GenerationMode.POSITIVE:
             case.query["wait"] = 0
         headers = {"Authorization": f"Bearer token-of-{user}"}
@@ -86,3 +96,41 @@ async def test_an_answer_is_one_that_the_document_describes(
     with requests.Session() as client:
         client.trust_env = False
         await asyncio.to_thread(ask)
+
+
+ASK_OTHERS = frozenset({"list_offered_models", "save_provider"})
+"""Operations whose example goes to a provider in the network."""
+
+WITH_EXAMPLE = [each for each in OFFERED if each.options.example and each.name not in ASK_OTHERS]
+
+
+@pytest.mark.parametrize("operation", WITH_EXAMPLE, ids=lambda each: each.name)
+async def test_the_example_of_an_operation_is_a_request_that_the_host_understands(
+    survey: Survey, document: Any, operation: Operation[Any, Any]
+) -> None:
+    fields = {field: survey.rows[kind, "olga"] for field, kind in kinds_of_ids(operation).items() if kind != "session"}
+    fields = dict.fromkeys(operation.path_fields, "none") | fields | dict(operation.options.example)
+    path = {name: fields.pop(name) for name in operation.path_fields}
+    is_query = operation.method in QUERY_METHODS
+    case = document[operation.path][operation.method.lower()].Case(
+        path_parameters=path, query=fields if is_query else {}, body=NOT_SET if is_query else fields
+    )
+    headers = {"Authorization": "Bearer token-of-olga"}
+    answer = await asyncio.to_thread(case.call_and_validate, base_url=survey.served.url, headers=headers, checks=CHECKS)
+    assert answer.status_code in (200, 201, 202, 404, 409), answer.text
+
+
+def kinds_of_ids(operation: Operation[Any, Any]) -> dict[str, str]:
+    """Return which fields of a request name rows, by the kind of the row."""
+    subject = operation.subject
+    kinds = {"session_id": "session", "task_id": "task"} | ({subject.field: subject.kind} if subject else {})
+    return {field: kind for field, kind in kinds.items() if field in get_type_hints(operation.request)}
+
+
+def name_rows(case: Any, ids: Mapping[str, str]) -> None:
+    """Put the ids of rows into a request, also those that it leaves out."""
+    in_path = case.path_parameters or {}
+    for field, row_id in ids.items():
+        place = in_path if field in in_path else case.body if isinstance(case.body, dict) else case.query
+        if isinstance(place, dict):
+            place[field] = row_id

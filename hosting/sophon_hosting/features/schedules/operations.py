@@ -94,7 +94,7 @@ async def list_schedules(caller: Caller, request: ListSchedules) -> ScheduleList
     needs="Chat",
     status=201,
     errors=(OtherMode, OffTheRecordLost),
-    example={"text": "Summarize the news", "every": "day", "at": "08:00"},
+    example={"text": "Summarize the news", "cron": "0 8 * * *"},
 )
 async def add_schedule(caller: Caller, request: NewSchedule) -> ScheduleView:
     """Make a schedule of the user."""
