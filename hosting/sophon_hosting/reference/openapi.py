@@ -97,7 +97,7 @@ class _PathBuilder:
         elif not in_query:
             built["requestBody"] = self._body(operation, request)
         built["responses"] = self._responses(operation)
-        return {name: value for name, value in built.items() if value != []}
+        return built
 
     def _body(self, operation: Operation[Any, Any], request: JsonSchema) -> dict[str, Any]:
         in_path = frozenset(operation.path_fields)

@@ -1,5 +1,6 @@
 """Tables of the operations of docs/api.md: route, permission, and what docstrings and fields say."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ FIELDS_OF_MANY = frozenset({"limit", "everything", "wait"})
 PAGES: Final[Mapping[str, str]] = {
     "attachments": "attachments.md",
     "agents": "agents.md",
-    "approvals": "guards.md#approvals-in-advance",
+    "approvals": "channels.md#approvals",
     "goals": "goals.md",
     "guards": "guards.md",
     "host": "operations.md",
@@ -78,9 +79,12 @@ def _explain(operation: Operation[Any, Any], request: JsonSchema) -> str:
 
 
 def _name(name: str, schema: JsonSchema, is_required: bool) -> str:
+    """Return the name of a field with `?` if it may be left out, its choices if there are some, and its default."""
     default = schema.get("default")
-    shown = "" if default in (None, False, "") else f" = {str(default).lower() if default is True else default}"
-    return f"{name}{'' if is_required else '?'}{shown}"
+    choices = next((each["enum"] for each in (schema, *schema.get("anyOf", ())) if "enum" in each), ())
+    shown = "" if default in (None, False, "") else f" = {json.dumps(default, ensure_ascii=False)}"
+    among = f": {' | '.join(map(json.dumps, choices))}" if choices else ""
+    return f"{name}{'' if is_required else '?'}{among}{shown}"
 
 
 def _sentences(fields: Mapping[str, JsonSchema]) -> Iterator[str]:

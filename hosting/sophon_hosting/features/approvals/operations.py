@@ -109,7 +109,10 @@ async def list_open_approvals(caller: Caller, request: NoFields) -> ApprovalSlic
 
 @table.operation("GET /api/approvals/{approval_id}", needs="Read", on=APPROVAL)
 async def get_approval(caller: Caller, request: NamedApproval, found: FoundApproval) -> ApprovalView:
-    """Return one approval, with its decision if it has one."""
+    """Return one approval, with its decision if it has one.
+
+    `escalation` says which guard asks, `edited_arguments` are those of a decision `edit`.
+    """
     return _show(caller, found.record)
 
 

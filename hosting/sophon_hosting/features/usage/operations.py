@@ -4,6 +4,7 @@ from datetime import UTC, date, timedelta
 from typing import Annotated, cast
 
 from sophon._python.value_rules import ValueRules
+from sophon.errors import NotFound
 from sophon.stores.traces.contract import turn_total_to_json
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.usage.results import (
@@ -38,9 +39,12 @@ class TurnQuery(Request):
     everything: Everything = False
 
 
-@table.operation("GET /api/usage", needs="Read")
+@table.operation("GET /api/usage", needs="Read", errors=(NotFound,))
 async def get_usage(caller: Caller, request: UsageQuery) -> UsageReport:
-    """Return the usage of one session to its owner; that of all sessions, with the limits, to operators."""
+    """Return the usage of one session to its owner; that of all sessions, with the limits, to operators.
+
+    The cost of `unpriced_tokens` is unknown and not in `cost_micros`.
+    """
     stored_id = None
     if request.session_id is None:
         caller.require_operator()
@@ -56,7 +60,10 @@ async def get_usage(caller: Caller, request: UsageQuery) -> UsageReport:
 
 @table.operation("GET /api/usage/turns", needs="Read")
 async def get_turns(caller: Caller, request: TurnQuery) -> TurnReport:
-    """Return the turns per day and person, from their traces; an operator may ask for those of all users."""
+    """Return the turns per day and person, from their traces; an operator may ask for those of all users.
+
+    With failures, working time (sum, mean, longest, median and 95th percentile), tokens and cost; a day is one of UTC.
+    """
     today = caller.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     found = await caller.store.traces.list_daily(
         since=today - timedelta(days=request.days - 1), principal=caller.owner_filter(request.everything)
