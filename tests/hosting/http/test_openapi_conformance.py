@@ -51,7 +51,9 @@ USERS = ("ada", "olga")
 """A user and an operator, who have rows."""
 
 
-EXAMPLES = {GenerationMode.POSITIVE: 6, GenerationMode.NEGATIVE: 3}
+VALID, INVALID = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
+
+EXAMPLES = {VALID: 6, INVALID: 3}
 """Requests per operation: those that the document allows, and those that it does not."""
 
 
@@ -85,7 +87,7 @@ async def test_an_answer_is_one_that_the_document_describes(
             name_rows(
                 case, {field: survey.rows[kind, user] if rows == "own" else "none" for field, kind in kinds.items()}
             )
-        if isinstance(case.query, dict) and "wait" in case.query and mode is GenerationMode.POSITIVE:
+        if isinstance(case.query, dict) and "wait" in case.query and mode is VALID:
             case.query["wait"] = 0
         headers = {"Authorization": f"Bearer token-of-{user}"}
         try:
@@ -108,9 +110,9 @@ WITH_EXAMPLE = [each for each in OFFERED if each.options.example and each.name n
 async def test_the_example_of_an_operation_is_a_request_that_the_host_understands(
     survey: Survey, document: Any, operation: Operation[Any, Any]
 ) -> None:
-    fields = {field: survey.rows[kind, "olga"] for field, kind in kinds_of_ids(operation).items() if kind != "session"}
-    fields = dict.fromkeys(operation.path_fields, "none") | fields | dict(operation.options.example)
-    path = {name: fields.pop(name) for name in operation.path_fields}
+    fields = dict(operation.options.example)
+    rows = {field: survey.rows[kind, "olga"] for field, kind in kinds_of_ids(operation).items()}
+    path = {name: fields.pop(name, rows.get(name, "none")) for name in operation.path_fields}
     is_query = operation.method in QUERY_METHODS
     case = document[operation.path][operation.method.lower()].Case(
         path_parameters=path, query=fields if is_query else {}, body=NOT_SET if is_query else fields
@@ -127,10 +129,10 @@ def kinds_of_ids(operation: Operation[Any, Any]) -> dict[str, str]:
     return {field: kind for field, kind in kinds.items() if field in get_type_hints(operation.request)}
 
 
-def name_rows(case: Any, ids: Mapping[str, str]) -> None:
-    """Put the ids of rows into a request, also those that it leaves out."""
+def name_rows(case: Any, ids: Mapping[str, str], *, in_path_alone: bool) -> None:
+    """Put the ids of rows into a request, also those that it leaves out: which could make an invalid one valid."""
     in_path = case.path_parameters or {}
     for field, row_id in ids.items():
         place = in_path if field in in_path else case.body if isinstance(case.body, dict) else case.query
-        if isinstance(place, dict):
+        if isinstance(place, dict) and (place is in_path or not in_path_alone):
             place[field] = row_id
