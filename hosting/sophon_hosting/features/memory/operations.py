@@ -127,7 +127,11 @@ async def export_memory(caller: Caller, request: NoFields) -> MemoryExport:
     return memory_export_to_json(await caller.memory.export(caller.user.id))
 
 
-@table.operation("POST /api/memory/import", needs="Memory", example={"items": [{"id": "m1", "text": "Ada is a vet."}]})
+@table.operation(
+    "POST /api/memory/import",
+    needs="Memory",
+    example={"items": [{"id": "m1", "text": "Ada is a vet.", "created_at": "2026-01-31T08:00:00+00:00"}]},
+)
 async def import_memory(caller: Caller, request: MemoryImport) -> ImportedMemories:
     """Store the entries of an export as the user's own; nothing if one is invalid."""
     return {"imported": await caller.memory.import_entries(caller.user.id, request.items)}
