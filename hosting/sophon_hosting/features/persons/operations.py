@@ -46,9 +46,8 @@ async def forget_person(caller: Caller, request: NamedPerson, person: str) -> Fo
     check_person(person)
     if (off := caller.off_the_record) is not None:
         for session in await off.store.sessions.list(person):
-            await off.host.delete_session(session.id)
-    delete_session = caller.host.delete_session if caller.is_signed_in else caller.store.sessions.delete
-    forgetting = PersonForgetting(caller.store, caller.memory, caller.clock, _folders(caller), delete_session)
+            await off.delete_session(session.id)
+    forgetting = PersonForgetting(caller.store, caller.memory, caller.clock, _folders(caller), caller.delete_session)
     forgotten = await forgetting.forget(person)
     others = [caller.sessions.to_client_id(each) for each in forgotten.other_sessions]
     return {"deleted": forgotten.counts, "other_sessions": others}
