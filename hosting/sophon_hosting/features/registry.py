@@ -3,11 +3,13 @@
 from sophon_hosting.features.agents.operations import table as agents
 from sophon_hosting.features.approvals.grants import table as grants
 from sophon_hosting.features.approvals.operations import table as approvals
+from sophon_hosting.features.attachments.operations import table as attachments
 from sophon_hosting.features.goals.operations import table as goals
 from sophon_hosting.features.guards.audit import table as audit
 from sophon_hosting.features.guards.operations import table as guards
 from sophon_hosting.features.host.logs import table as logs
 from sophon_hosting.features.host.operations import table as host
+from sophon_hosting.features.imports.operations import table as imports
 from sophon_hosting.features.learning.routing import table as routing
 from sophon_hosting.features.learning.trajectories import table as trajectories
 from sophon_hosting.features.mcp.operations import table as mcp
@@ -34,6 +36,8 @@ from sophon_hosting.operations.table import Registry
 
 REGISTRY = Registry(
     [
+        imports,
+        attachments,
         sessions,
         history,
         branches,

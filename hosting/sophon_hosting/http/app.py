@@ -16,12 +16,8 @@ from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.host import Host
 from sophon_hosting.http.api import (
-    attachments,
-    imports,
     traces,
 )
-from sophon_hosting.http.api.attachments import UPLOADS, UploadSlots
-from sophon_hosting.http.api.imports import IMPORTS, ImportSlots
 from sophon_hosting.http.connections.limits import REQUEST_SECONDS
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
 from sophon_hosting.http.error_middleware import convert_errors
@@ -45,8 +41,6 @@ from sophon_hosting.http.response_headers import add_default_headers
 from sophon_hosting.http.web_page import BUILT_FOLDER, fallback_page_routes, is_page_built, web_page_routes
 
 API_ROUTES: Sequence[web.AbstractRouteDef] = [
-    *imports.routes,
-    *attachments.routes,
     *traces.routes,
 ]
 """Routes of the JSON API that need no options."""
@@ -101,8 +95,6 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     app.on_response_prepare.extend([add_default_headers, add_cors_headers])
     app[HOST], app[CLIENTS] = host, clients
     app[PROCESS] = ServedProcess(chosen.channels, chosen.attach_channel)
-    app[UPLOADS] = UploadSlots()
-    app[IMPORTS] = ImportSlots(host.services.clock)
     app.add_routes(operation_routes(REGISTRY.operations))
     app.add_routes(API_ROUTES)
     if is_page_built(chosen.web_folder):

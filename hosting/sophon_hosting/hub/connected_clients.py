@@ -8,7 +8,7 @@ from dataclasses import replace
 from sophon.errors import SessionTaken
 from sophon.events import SessionDeleted, event_type
 from sophon.stores.sessions.contract import SessionSummary
-from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.session_scope import to_client_replay
 from sophon_hosting.events.replay import SessionReplay
 from sophon_hosting.events.wire_event import WireEvent
@@ -44,7 +44,7 @@ class HubClient:
     """
 
     def __init__(
-        self, connection: HubConnection, namespace: str, authorized_host: AuthorizedHost, encoder: EventEncoder
+        self, connection: HubConnection, namespace: str, authorized_host: Caller, encoder: EventEncoder
     ) -> None:
         self.connection, self.namespace, self.authorized_host = connection, namespace, authorized_host
         self._event_bus, self._encoder = authorized_host.host.event_bus, encoder

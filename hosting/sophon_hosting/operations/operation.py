@@ -33,12 +33,14 @@ class Subject(Generic[T]):
     find: Callable[[Caller, str], Awaitable[T | None]]
     owner: Callable[[T], str | None]
     is_off_the_record: Callable[[Caller, str], Awaitable[bool]] | None = None
+    is_owners_alone: bool = False
+    """Whether operators, too, may name their own only."""
 
     async def locate(self, caller: Caller, row_id: str) -> tuple[Caller, T]:
         """Return the row, and the caller on the host that has it. Raises NotFound."""
         caller = await self.on_its_host(caller, row_id)
         row = await self.find(caller, row_id)
-        if row is None:
+        if row is None or (self.is_owners_alone and self.owner(row) != caller.user.id):
             raise NotFound(self.kind, row_id)
         if not caller.user.operator and self.owner(row) != caller.user.id:
             caller.sessions.refuse(self.kind, row_id)

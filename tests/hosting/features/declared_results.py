@@ -12,23 +12,16 @@ from pydantic import TypeAdapter
 
 from sophon_hosting.client_api.reply import File
 from sophon_hosting.features.agents import results as agents
-from sophon_hosting.features.attachments import results as attachments
-from sophon_hosting.features.imports import results as imports
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.features.sessions import history_results as history
 from sophon_hosting.features.sessions import results as sessions
 from sophon_hosting.features.tasks import results as tasks
 from sophon_hosting.features.traces import results as traces
-from sophon_hosting.operations.results import Done
 
 ROUTES: Mapping[str, Any] = {
     "GET /api/agents": agents.AgentList,
     "GET /api/agents/{name}": agents.AgentDetails,
     "POST /api/agents/cancel": agents.CancelledSubAgent,
-    "POST /api/attachments": attachments.UploadedAttachment,
-    "GET /api/attachments": attachments.AttachmentList,
-    "DELETE /api/attachments/{attachment_id}": Done,
-    "POST /api/sessions/import": imports.ImportReportView,
     "GET /api/sessions/{session_id}/export": sessions.SessionExport,
     "POST /api/tasks": tasks.TaskReceiptView,
     "POST /api/sessions/{session_id}/messages": tasks.TaskReceiptView,
@@ -61,8 +54,6 @@ NO_RESULT = frozenset(
 def find_result(name: str) -> Any:
     """Return the declared result of a route, `METHOD /path/{of}/route`, or of `event NAME`. Raises KeyError."""
     kind, _, event = name.partition(" ")
-    if kind == "event" and event in REGISTRY.by_event:
-        return REGISTRY.by_event[event].result
     if kind == "event":
         return REGISTRY.by_event[event].result
     for each in REGISTRY.operations:

@@ -9,13 +9,13 @@ from sophon.errors import CompositionError, InputError, NotFound, SessionTaken
 from sophon.messages import ToolCall
 from sophon.stores.runs.contract import InboundKey
 from sophon.turn_options import check_metadata
-from sophon_hosting.client_api.areas.attachments import UserAttachments
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import TooLarge, Unavailable
 from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
 from sophon_hosting.client_api.conversation_mode import OtherMode
 from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.client_api.user_sessions import validate_id
+from sophon_hosting.features.attachments.operations import resolve_attachments
 from sophon_hosting.features.sessions.copying import NO_BRANCHES
 from sophon_hosting.features.tasks.regeneration import find_branch
 from sophon_hosting.features.tools.usable_tools import list_usable_tools
@@ -123,13 +123,13 @@ async def _accept_into_session(
 ) -> TaskReceipt:
     attachments: Sequence[Attachment] = ()
     if message.attachments:
-        attachments = await UserAttachments(caller).resolve(message.attachments)
+        attachments = await resolve_attachments(caller, message.attachments)
     session_id, branch = message.session_id, None
     if session_id is not None and message.replaces is not None:
         branch, files = await find_branch(caller, session_id, message.replaces)
         session_id = caller.new_session_id()
         if message.attachments is None:  # the files of the message that is replaced stay, unless others are named
-            attachments = await UserAttachments(caller).resolve([each.id for each in files])
+            attachments = await resolve_attachments(caller, [each.id for each in files])
     elif session_id is None:  # created with the task, so that a repeated message leaves no empty session
         session_id = caller.new_session_id()
     else:

@@ -11,7 +11,7 @@ from sophon.context.provenance import SOURCES_FIELD
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.tools.untrusted_text import unfence_text
 from sophon_hosting.client_api.authentication import User
-from sophon_hosting.http.api.attachments import MAX_CONCURRENT_UPLOADS
+from sophon_hosting.features.attachments.operations import MAX_CONCURRENT_UPLOADS
 from sophon_hosting.retention import RetentionSweep
 from tests.hosting.http import conftest
 

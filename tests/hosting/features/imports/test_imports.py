@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sophon_hosting.http.api import imports
+from sophon_hosting.features.imports import operations as imports
 from tests.hosting.conversation_import.exports import chatgpt_conversation, claude_conversation, zipped
 from tests.hosting.http import conftest
 
