@@ -36,11 +36,11 @@ from sophon_hosting.operations.table import Registry
 
 REGISTRY = Registry(
     [
-        imports,
-        attachments,
         sessions,
         history,
         branches,
+        imports,
+        attachments,
         messages,
         tasks,
         approvals,

@@ -12,6 +12,7 @@ import pytest
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.operations import operation as operation_module
 from sophon_hosting.operations.request import Request, RequestShape, request_shape
+from tests.hosting.http.api_shapes.features import BINARY
 from tests.hosting.permissions.page import PAGE, render_page, render_permissions
 from tests.hosting.permissions.survey import ALL_BUT_OPERATOR, Survey, list_probes
 
@@ -125,9 +126,9 @@ async def test_http_refuses_what_the_operation_refuses(survey: Survey, user: str
             for name, value in operation.options.example.items()
             if place == "json" or known[name].is_required()  # others may need a permission of their own
         }
-        fields: dict[str, Any] = {place: given}
-        answer = await survey.served.send(
-            f"{operation.method} {operation.path.format_map(ids)}", user="", headers=headers, **fields
-        )
+        fields: dict[str, Any] = {place: given, "headers": headers}
+        if request_shape(operation.request).upload_field:
+            fields = {"content": b"one", "headers": {**headers, **BINARY}}
+        answer = await survey.served.send(f"{operation.method} {operation.path.format_map(ids)}", user="", **fields)
         found = None if answer.is_success else answer.json()["error"]["code"]
         assert found == expected if expected != "yes" else found not in NO_PERMISSION, (operation, answer.text)
