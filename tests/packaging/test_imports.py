@@ -184,6 +184,11 @@ assert run_command_line(["chat", "hello"]) == 0
     assert loaded_by(code).isdisjoint(unused)
 
 
+def test_a_command_that_asks_a_host_loads_no_server() -> None:
+    loaded = loaded_by("import sophon_hosting.cli.remote.host_selection")
+    assert loaded.isdisjoint({"aiohttp", "socketio", "engineio", "prometheus_client", "pydantic"})
+
+
 def test_serve_with_plain_options_loads_no_typer(tmp_path: Path) -> None:
     """A mistake of the settings ends the command before it serves; whatever is not plain is left to typer."""
     (tmp_path / "appsettings.json").write_text('{"Sophon": {"Hub": {"Host": ""}}}')

@@ -7,6 +7,7 @@ from sophon_hosting.features.attachments.operations import table as attachments
 from sophon_hosting.features.goals.operations import table as goals
 from sophon_hosting.features.guards.audit import table as audit
 from sophon_hosting.features.guards.operations import table as guards
+from sophon_hosting.features.host.channels import table as channels
 from sophon_hosting.features.host.logs import table as logs
 from sophon_hosting.features.host.operations import table as host
 from sophon_hosting.features.imports.operations import table as imports
@@ -53,6 +54,7 @@ REGISTRY = Registry(
         preferences,
         schedules,
         host,
+        channels,
         logs,
         providers,
         queue,

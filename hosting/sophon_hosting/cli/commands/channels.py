@@ -27,7 +27,7 @@ from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.operation_commands import Row, show_command
-from sophon_hosting.features.host.operations import attach_channel
+from sophon_hosting.features.host.channels import attach_channel
 
 PublicUrlOption = Annotated[
     str | None, typer.Option("--public-url", metavar="URL", help="https URL at which the platform reaches this host.")

@@ -1,31 +1,19 @@
-"""Operations on the host itself: the current user, the chain, the processes of the group, and channels."""
-
-from typing import Annotated
+"""Operations on the host itself: the current user, the chain and the processes of the group."""
 
 from sophon._version import __version__
 from sophon.chain.order_constraints import get_middleware_name, read_order_constraints
-from sophon.errors import NotFound
 from sophon.security.permission_levels import FEATURES
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.host.results import (
-    AttachedChannel,
     ChainView,
-    ChannelList,
     CurrentUser,
     HostList,
-    channel_to_json,
     host_to_json,
 )
-from sophon_hosting.operations.request import Doc, NoFields, Request
+from sophon_hosting.operations.request import NoFields
 from sophon_hosting.operations.table import Table
 
 table = Table("host")
-
-
-class NamedChannel(Request):
-    """A channel by its name."""
-
-    name: Annotated[str, Doc("The channel, such as telegram.")]
 
 
 @table.operation("GET /api/me", needs=())
@@ -66,22 +54,3 @@ async def list_hosts(caller: Caller, request: NoFields) -> HostList:
     membership = caller.host.membership
     own = membership.describe().id
     return {"items": [host_to_json(each, is_this=each.id == own) for each in await membership.list_hosts()]}
-
-
-@table.operation("GET /api/channels", needs=())
-async def list_channels(caller: Caller, request: NoFields) -> ChannelList:
-    """List the configured channels; account, error detail and counters are for operators only."""
-    is_operator = caller.user.operator
-    return {"items": [channel_to_json(each, operator=is_operator) for each in caller.process.channels]}
-
-
-@table.operation("POST /api/channels/{name}/attach", needs="Operator", errors=(NotFound,))
-async def attach_channel(caller: Caller, request: NamedChannel) -> AttachedChannel:
-    """Start a channel at once that could not be started, in each process of the group.
-
-    `attached` is false if it does not wait for that in the process that answers.
-    """
-    attach = caller.process.attach_channel
-    if attach is None:
-        raise NotFound("channel", request.name, [])
-    return {"name": request.name, "attached": attach(request.name)}

@@ -1,13 +1,11 @@
-"""Results about the host: the current user, the chain, the processes of the group, channels, log lines."""
+"""Results about the host: the current user, the chain, the processes of the group, log lines."""
 
 import logging
 from datetime import UTC, datetime
-from typing import Any, Literal, NotRequired, cast
+from typing import Any, Literal, cast
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.security.permission_levels import Feature, LevelLabel
-from sophon_channels.contract import Channel, ChannelState
-from sophon_hosting.features.iso_time import to_iso
 from sophon_hosting.leadership.host_registry import HostDescription, ProcessRole
 from sophon_hosting.observability.log_buffer import LogLine
 
@@ -62,30 +60,6 @@ class HostList(TypedDict):
     items: list[HostView]
 
 
-class ChannelView(TypedDict):
-    """A configured channel; account, error and counters for operators only."""
-
-    name: str
-    state: ChannelState
-    account: NotRequired[str]
-    detail: NotRequired[str]
-    last_arrival: NotRequired[str | None]
-    counts: NotRequired[dict[str, int]]
-
-
-class ChannelList(TypedDict):
-    """The configured channels."""
-
-    items: list[ChannelView]
-
-
-class AttachedChannel(TypedDict):
-    """A channel, and whether it is started again; false if it does not wait here for that."""
-
-    name: str
-    attached: bool
-
-
 class LogLineView(TypedDict):
     """A line of the log."""
 
@@ -107,18 +81,6 @@ def host_to_json(host: HostDescription, *, is_this: bool) -> HostView:
     """Return a live process of the group as JSON."""
     facts: Any = host.to_json()
     return cast(HostView, {**facts, "is_this": is_this})
-
-
-def channel_to_json(channel: Channel, *, operator: bool) -> ChannelView:
-    """Return a channel as JSON; account, error and counters for operators only."""
-    health = channel.health
-    found: ChannelView = {"name": channel.name, "state": health.state}
-    if operator:
-        found["account"] = channel.account
-        found["detail"] = health.detail
-        found["last_arrival"] = to_iso(health.last_received_at)
-        found["counts"] = dict(health.counts)
-    return found
 
 
 def log_line_to_json(line: LogLine) -> LogLineView:

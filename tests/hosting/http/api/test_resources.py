@@ -181,16 +181,6 @@ async def test_long_logs_come_in_pages(api, ada: httpx.AsyncClient) -> None:
     assert [each["seq"] for each in seen] == [1, 2, 3, 4, 5, 6]
 
 
-async def test_the_queue_is_an_operators(api, ada, olga) -> None:
-    assert (await ada.get("/api/queue")).status_code == 403
-    assert (await olga.post("/api/queue/pause")).json()["paused"] is True
-    assert (await olga.get("/readyz")).status_code == 503
-    assert (await olga.post("/api/queue/drain")).json()["drained"] is True
-    assert (await olga.post("/api/queue/resume")).json()["paused"] is False
-    assert (await olga.get("/api/queue/dead")).json() == {"items": []}
-    assert (await olga.post("/api/queue/dead/none/retry")).status_code == 404
-
-
 async def test_usage_is_told_beside_its_limits(serve) -> None:
     api = await serve(settings={"Budget": {"Providers": {"*": {"DailyTokens": 1000000, "MonthlyCost": 2.5}}}})
     ada, olga = await api.open("ada"), await api.open("olga")
@@ -271,16 +261,6 @@ async def test_ids_that_somebody_else_has_taken_are_free_for_another_user(api, a
     assert (await ada.get("/api/sessions/s")).status_code == 200
 
 
-async def test_what_runs_here_is_told(api, ada: httpx.AsyncClient, olga: httpx.AsyncClient) -> None:
-    assert (await ada.get("/api/me")).json()["operator"] is False
-    chain = (await ada.get("/api/chain")).json()
-    assert len(chain["middlewares"]) == 12
-    assert "SessionEvents" in chain["explained"]
-    assert "failures" not in (await ada.get("/api/models")).json()["items"][0]
-    assert (await olga.get("/api/models")).json()["items"][0]["failures"] == 0
-    assert {"pay", "calculator"} <= {each["name"] for each in (await ada.get("/api/tools")).json()["items"]}
-
-
 async def test_a_host_that_stops_is_not_ready_and_takes_nothing(api, ada: httpx.AsyncClient) -> None:
     await api.host.shutdown()
     assert (await ada.get("/readyz")).status_code == 503
@@ -332,55 +312,6 @@ async def test_a_task_is_cancelled_without_a_body(api, ada: httpx.AsyncClient) -
     )
     assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
     await api.host.queue.resume()
-
-
-async def test_the_providers_are_an_operators(ada, olga) -> None:
-    assert (await ada.get("/api/providers")).status_code == 403
-    refused = await ada.post("/api/providers/function/reset")
-    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
-    [row] = (await olga.get("/api/providers")).json()["items"]
-    assert (row["provider"], row["health"], row["circuit"], row["available_at"]) == (
-        "function",
-        "active",
-        "closed",
-        None,
-    )
-    assert (await olga.post("/api/providers/none/reset")).status_code == 404
-
-
-async def test_an_operator_resets_a_provider_and_the_log_says_who(api, olga, caplog) -> None:
-    provider = api.host.services.gateway.providers[0]
-    for _ in range(3):
-        provider.breaker.record_failure(api.host.services.clock.monotonic())
-    [row] = (await olga.get("/api/providers")).json()["items"]
-    assert (row["health"], row["circuit"]) == ("benched", "open")
-    assert row["available_at"] is not None
-    assert (await olga.get("/api/models")).json()["items"][0]["available_at"] is not None
-    with caplog.at_level("INFO", logger="sophon"):
-        answer = (await olga.post("/api/providers/function/reset")).json()
-    assert (answer["ok"], answer["health"], answer["circuit"], answer["available_at"]) == (
-        True,
-        "active",
-        "closed",
-        None,
-    )
-    assert "provider function was reset by olga" in caplog.text
-
-
-async def test_a_message_that_was_not_delivered_is_a_dead_letter_that_an_operator_sends_again(api, ada, olga) -> None:
-    from sophon.stores import OutboundEntry
-
-    outbox = api.host.services.store.outbox
-    await outbox.add([OutboundEntry("e", None, "telegram", "bot", "7", "text", {"text": "hello"})])
-    await outbox.mark_dead("e", "403: blocked")
-    [letter] = (await olga.get("/api/queue/dead")).json()["items"]
-    assert (letter["kind"], letter["id"]) == ("message", "e")
-    assert (await olga.get("/api/queue")).json()["undelivered"] == 1
-    assert (await ada.get("/api/queue/dead")).status_code == 403
-    assert (await ada.post("/api/queue/dead/e/retry")).status_code == 403
-    assert (await olga.post("/api/queue/dead/e/retry")).status_code == 200
-    assert (await outbox.get("e")).status == "pending"
-    assert (await olga.post("/api/queue/dead/e/retry")).status_code == 404
 
 
 async def test_a_list_of_tasks_has_the_beginning_of_a_large_answer_and_the_task_the_whole(api, ada) -> None:
