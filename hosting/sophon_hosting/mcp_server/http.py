@@ -16,6 +16,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import SystemClock
 from sophon.errors import InputError, SophonError
 from sophon.principals import LOCAL_USER
+from sophon_hosting.features.host.operations import get_current_user
 from sophon_hosting.mcp_server.host_api import HostApi, HostRefused
 from sophon_hosting.mcp_server.server import create_server
 
@@ -44,7 +45,7 @@ class HostTokenVerifier:
         """Return whose token it is; None if the host refuses it, or does not answer."""
         try:
             async with HostApi(self._url, token) as api:
-                me = await api.get_me()
+                me = await api.call(get_current_user)
         except SophonError:
             return None
         if me["user"] == LOCAL_USER:  # a host without users takes every token
@@ -97,7 +98,7 @@ def build_app(url: str, address: HttpAddress, own_name: str, *, has_users: bool)
 async def _has_users(url: str) -> bool:
     try:
         async with HostApi(url, None) as api:
-            await api.get_me()
+            await api.call(get_current_user)
     except HostRefused:
         return True
     return False

@@ -17,6 +17,12 @@ from sophon._version import __version__
 from sophon.clock import Clock
 from sophon.errors import SophonError
 from sophon.security import describe_error, redact
+from sophon_hosting.features.host.operations import get_current_user
+from sophon_hosting.features.host.results import CurrentUser
+from sophon_hosting.features.sessions.history import list_messages
+from sophon_hosting.features.sessions.operations import list_sessions
+from sophon_hosting.features.tasks.messages import call_tool, send_message
+from sophon_hosting.features.tools.operations import list_tools
 from sophon_hosting.mcp_server.host_api import HostApi, HostRefused, JsonRow
 from sophon_hosting.mcp_server.task_follower import follow_task
 from sophon_hosting.mcp_server.tool_changes import ConnectionToolWatch, serve_subscription
@@ -96,10 +102,10 @@ class _Handlers:
     async def list_tools(self, ctx: Request, params: Any) -> types.ListToolsResult:
         with _one_sentence():
             async with self._open_api(ctx) as api:
-                me = await api.get_me()
+                me = await api.call(get_current_user)
                 tools = [_agent_tool()] if _may(me, "Chat") else []
                 if _may(me, "CallTools"):
-                    found = await api.list_tools()
+                    found = await api.call(list_tools)
                     tools += [_to_tool(row) for row in found["items"] if row["name"] not in TURN_TOOLS]
                     if self._watch is not None:
                         self._watch.begin(ctx, found["version"])
@@ -108,7 +114,7 @@ class _Handlers:
     async def listen(self, ctx: Request, params: Any) -> types.SubscriptionsListenResult:
         with _one_sentence():
             async with self._open_api(ctx) as api:
-                watches = _may(await api.get_me(), "CallTools")
+                watches = _may(await api.call(get_current_user), "CallTools")
                 return await serve_subscription(ctx, params, api if watches else None, self._clock)
 
     async def call_tool(self, ctx: Request, params: Any) -> types.CallToolResult:
@@ -124,20 +130,22 @@ class _Handlers:
             async with self._open_api(ctx) as api:
                 if params.name == ASK_AGENT:
                     message, session_id = _read_question(arguments)
-                    accepted = await api.send_message(message, session_id, key)
+                    accepted = await api.call(
+                        send_message, content=message, session_id=session_id, client_message_id=key, stream=False
+                    )
                     return _to_result(result_of_turn(await follow_task(api, accepted, report, self._clock)))
                 if params.name in TURN_TOOLS:
                     raise HostRefused("not_found", f"there is no tool {params.name!r}")
-                accepted = await api.call_tool(params.name, arguments, key)
+                accepted = await api.call(call_tool, name=params.name, arguments=arguments, client_message_id=key)
                 return _to_result(result_of_call(await follow_task(api, accepted, report, self._clock)))
 
     async def list_resources(self, ctx: Request, params: Any) -> types.ListResourcesResult:
         cursor = params.cursor if params is not None else None
         with _one_sentence():
             async with self._open_api(ctx) as api:
-                if not _may(await api.get_me(), "Read"):
+                if not _may(await api.call(get_current_user), "Read"):
                     return types.ListResourcesResult(resources=[])
-                page = await api.list_sessions(cursor)
+                page = await api.call(list_sessions, cursor=cursor)
         own = [] if cursor else [types.Resource(uri=SESSIONS_URI, name="sessions", mime_type="application/json")]
         shown = [_to_resource(row) for row in page["items"]]
         return types.ListResourcesResult(resources=own + shown, next_cursor=page.get("next_cursor"))
@@ -147,7 +155,7 @@ class _Handlers:
         with _one_sentence():
             async with self._open_api(ctx) as api:
                 if uri == SESSIONS_URI:
-                    data: Any = (await api.list_sessions(None))["items"]
+                    data: Any = (await api.call(list_sessions))["items"]
                 elif uri.startswith(f"{SESSIONS_URI}/"):
                     data = await _read_transcript(api, unquote(uri.removeprefix(f"{SESSIONS_URI}/")))
                 else:
@@ -174,14 +182,14 @@ def _one_sentence() -> Generator[None]:
         raise MCPError(types.INTERNAL_ERROR, redact(sentence)) from None
 
 
-def _may(me: JsonRow, scope: str) -> bool:
+def _may(me: CurrentUser, scope: str) -> bool:
     """Return whether the token has a scope and, for what needs it, the user's level allows to chat."""
     scopes = me["scopes"]
     allowed = scope == "Read" or scope in me["features"] or (scope == "CallTools" and _may_chat(me))
     return allowed and (scopes is None or scope in scopes)
 
 
-def _may_chat(me: JsonRow) -> bool:
+def _may_chat(me: CurrentUser) -> bool:
     """Return whether the level allows to chat; with a token of few scopes only the host knows."""
     return me["scopes"] is not None or "Chat" in me["features"]
 
@@ -246,7 +254,7 @@ async def _read_transcript(api: HostApi, session_id: str) -> list[JsonRow]:
     found: list[JsonRow] = []
     after, size, more = 0, 0, True
     while more:
-        page = await api.list_messages(session_id, after)
+        page = await api.call(list_messages, session_id=session_id, after=after)
         rows, more = cast("list[JsonRow]", page["items"]), bool(page["more"])
         for row in rows:
             size += len(json.dumps(row))

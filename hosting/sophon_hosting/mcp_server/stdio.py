@@ -8,6 +8,7 @@ from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
 
 from sophon.clock import SystemClock
+from sophon_hosting.features.host.operations import get_current_user
 from sophon_hosting.mcp_server.host_api import HostApi
 from sophon_hosting.mcp_server.server import create_server
 from sophon_hosting.mcp_server.tool_changes import ConnectionToolWatch
@@ -16,7 +17,7 @@ from sophon_hosting.mcp_server.tool_changes import ConnectionToolWatch
 async def serve_stdio(url: str, token: str | None) -> None:
     """Serve one client until it closes stdin. Raises HostRefused, HostUnreachable before that."""
     async with HostApi(url, token) as api:
-        await api.get_me()
+        await api.call(get_current_user)
 
         @asynccontextmanager
         async def open_api(_: Any) -> AsyncGenerator[HostApi]:

@@ -10,6 +10,8 @@ import anyio
 from sophon.clock import Clock
 from sophon.errors import SophonError
 from sophon.events import event_type
+from sophon_hosting.features.sessions.history import list_session_events
+from sophon_hosting.features.tasks.operations import cancel_task, get_task
 from sophon_hosting.mcp_server.host_api import HostApi, HostUnreachable, JsonRow
 
 log = logging.getLogger("sophon.mcp")
@@ -27,6 +29,8 @@ LOST_SECONDS = 20.0
 
 CANCEL_SECONDS = 5.0
 
+EVENTS_PER_PAGE = 1000
+
 MAX_TEXT_CHARACTERS = 300
 
 
@@ -41,7 +45,7 @@ async def follow_task(api: HostApi, accepted: JsonRow, report: Report, clock: Cl
     except asyncio.CancelledError:
         with anyio.CancelScope(shield=True), anyio.move_on_after(CANCEL_SECONDS):
             try:
-                await api.cancel_task(task_id)
+                await api.call(cancel_task, task_id=task_id)
             except SophonError as error:
                 log.warning("task %s could not be cancelled: %s", task_id, error)
         raise
@@ -51,7 +55,11 @@ async def _follow(api: HostApi, task_id: str, session_id: str, report: Report, c
     seq, answered_at = 0, clock.monotonic()
     while True:
         try:
-            rows: list[JsonRow] = (await api.list_events(session_id, seq, WAIT_SECONDS))["items"]
+            rows = (
+                await api.call(
+                    list_session_events, session_id=session_id, after=seq, limit=EVENTS_PER_PAGE, wait=WAIT_SECONDS
+                )
+            )["items"]
             answered_at = clock.monotonic()
             seq = max([seq, *(int(row["data"]["seq"]) for row in rows)])
             own = [row for row in rows if row["data"].get("task_id") == task_id]
@@ -61,7 +69,7 @@ async def _follow(api: HostApi, task_id: str, session_id: str, report: Report, c
                     await report(text)
             # Old events are trimmed, so silence is looked into as well.
             if not rows or any(event_type(str(row["event"])).is_final for row in own):
-                task = await api.get_task(task_id)
+                task = await api.call(get_task, task_id=task_id)
                 if task["finished_at"] is not None:
                     return task
         except HostUnreachable:

@@ -11,6 +11,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from sophon.clock import Clock
 from sophon.errors import SophonError
+from sophon_hosting.features.tools.operations import get_tools_version
 from sophon_hosting.mcp_server.host_api import HostApi, HostUnreachable
 
 log = logging.getLogger("sophon.mcp")
@@ -29,7 +30,7 @@ async def watch_tools(api: HostApi, version: str, notify: Callable[[], Awaitable
     """
     while True:
         try:
-            found = await api.wait_for_tools(version, WAIT_SECONDS)
+            found = (await api.call(get_tools_version, after=version, wait=WAIT_SECONDS))["version"]
         except HostUnreachable:
             await clock.sleep(RETRY_SECONDS)
             continue

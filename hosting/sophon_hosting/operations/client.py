@@ -60,17 +60,7 @@ class HttpSend:
 
     def __call__(self, operation: Operation[Any, Any], request: Request) -> Any:
         """Return the JSON of the answer. Raises HostError."""
-        return read_answer(self._url, self._request(operation, request.given()))
-
-    def _request(self, operation: Operation[Any, Any], fields: dict[str, Any]) -> httpx.Response:
-        path = operation.path.format_map(
-            {name: quote(str(fields.pop(name)), safe="") for name in operation.path_fields}
-        )
-        seconds = operation.options.seconds
-        if operation.method in QUERY_METHODS:
-            query = {name: _to_text(value) for name, value in fields.items()}
-            return self._send(operation.method, path, params=query, timeout=seconds)
-        return self._send(operation.method, path, json=fields, timeout=seconds)
+        return read_answer(self._url, self._send(**build_http_request(operation, request)))
 
     def _send(self, method: str, path: str, timeout: float = 60.0, **content: Any) -> httpx.Response:
         url, headers = self._url + path, self._headers
@@ -80,6 +70,16 @@ class HttpSend:
             raise HostError(
                 "no_host", f"no host answers at {self._url}: {str(error) or type(error).__name__}"
             ) from error
+
+
+def build_http_request(operation: Operation[Any, Any], request: Request) -> dict[str, Any]:
+    """Return the request of an operation as arguments of `httpx.request`, with the path as `path`."""
+    fields = request.given()
+    path = operation.path.format_map({name: quote(str(fields.pop(name)), safe="") for name in operation.path_fields})
+    sent: dict[str, Any] = {"method": operation.method, "path": path, "timeout": operation.options.seconds}
+    if operation.method in QUERY_METHODS:
+        return {**sent, "params": {name: _to_text(value) for name, value in fields.items()}}
+    return {**sent, "json": fields}
 
 
 def read_answer(url: str, response: httpx.Response) -> Any:

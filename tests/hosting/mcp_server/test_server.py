@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from mcp import MCPError
-from tests.hosting.http.api.test_tools import LIMITED
 
 from sophon_hosting.client_api.authentication import User
+from tests.hosting.features.tools.test_tools import LIMITED
 from tests.hosting.http import conftest
 from tests.hosting.mcp_server.conftest import decide
 
