@@ -9,7 +9,7 @@ from sophon_hosting.operations.client import QUERY_METHODS
 from sophon_hosting.operations.doc_tables import render_table
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.permission import TOKEN_ONLY
-from sophon_hosting.operations.request import request_shape
+from sophon_hosting.operations.request import PERMISSION_KEY, request_shape
 from sophon_hosting.reference.json_schemas import JsonSchema, OperationSchemas
 
 FIELDS_OF_MANY = frozenset({"limit", "everything", "wait"})
@@ -89,5 +89,9 @@ def _name(name: str, schema: JsonSchema, is_required: bool) -> str:
 
 def _sentences(fields: Mapping[str, JsonSchema]) -> Iterator[str]:
     for name, schema in fields.items():
-        if "description" in schema and name not in FIELDS_OF_MANY:
+        if name in FIELDS_OF_MANY:
+            continue
+        if "description" in schema:
             yield f"`{name}`: {schema['description']}"
+        if PERMISSION_KEY in schema:
+            yield f"`{name}` needs {', '.join(schema[PERMISSION_KEY])}."
