@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
 from sophon_hosting.features.registry import REGISTRY
@@ -70,6 +71,10 @@ def _explain(operation: Operation[Any, Any], request: JsonSchema) -> str:
         name: each for name, each in request.get("properties", {}).items() if name not in operation.path_fields
     }
     parts = [" ".join(operation.description.split())]
+    if operation.options.status != HTTPStatus.OK:
+        parts += [f"Status {operation.options.status}."]
+    if operation.options.is_cacheable:
+        parts += ["With an ETag."]
     if fields:
         names = [_name(name, each, name in request.get("required", ())) for name, each in fields.items()]
         is_query = operation.method in QUERY_METHODS or request_shape(operation.request).upload_field

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_type_hints
 import pytest
 import requests
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
@@ -48,6 +48,9 @@ ROWS: tuple[Rows, ...] = get_args(Rows)
 """Which rows a request names: whatever schemathesis makes up, those of the user, and one that nobody has."""
 
 MAX_WAIT_SECONDS = 20
+
+MAX_LINE_CHARACTERS = 8000
+"""A longer request line is answered in plain text, before anybody has read which route it is."""
 
 USERS = ("ada", "olga")
 """A user and an operator, who have rows."""
@@ -90,6 +93,7 @@ async def test_an_answer_is_one_that_the_document_describes(
             name_rows(case, named, in_path_alone=mode is INVALID)
         if isinstance(case.query, dict) and is_wait(case.query.get("wait")):
             case.query["wait"] = 0
+        assume(operation.method not in QUERY_METHODS or len(case.as_curl_command()) < MAX_LINE_CHARACTERS)
         headers = {"Authorization": f"Bearer token-of-{user}"}
         try:
             case.call_and_validate(base_url=survey.served.url, session=client, headers=headers, checks=CHECKS)

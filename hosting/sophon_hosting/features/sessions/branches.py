@@ -46,7 +46,11 @@ class Fork(Request):
     example={"session_id": "boats-2", "upto": 4},
 )
 async def fork_session(caller: Caller, request: Fork, source: SessionSummary) -> SessionView:
-    """Copy a session to a new one of the same owner; `busy` if a part that is copied has no outcome yet."""
+    """Copy a session to a new one of the same owner; `busy` if a part that is copied has no outcome yet.
+
+    It is a conversation of its own. Who has 10,000 conversations, branches included, or would have more than 1,000,000
+    messages and calls in them gets none, as for branches and imports.
+    """
     if caller.is_off_the_record:
         raise InputError(NO_BRANCHES)
     if request.session_id is not None:

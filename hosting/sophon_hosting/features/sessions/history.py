@@ -84,7 +84,10 @@ class JoinSession(NamedSession):
 
 @table.operation("GET /api/sessions/{session_id}/messages", needs="Read", on=SESSION)
 async def list_messages(caller: Caller, request: ListMessages, session: SessionSummary) -> RecordPage:
-    """Return a page of the records of a session: messages with their tool calls, and outcomes of failed turns."""
+    """Return a page of the records of a session: messages with their tool calls, and outcomes of failed turns.
+
+    `more` says whether there are more: a page also ends after 1 MB, with at least one record.
+    """
     session_id = request.session_id
     page = await read_records(
         caller, session, request.after, before_seq=request.before, limit=request.limit, max_bytes=MAX_PAGE_BYTES
@@ -131,7 +134,10 @@ async def get_large_text(caller: Caller, request: NamedText, session: SessionSum
 
 @table.operation("GET /api/sessions/{session_id}/events", needs="Read", on=SESSION)
 async def list_session_events(caller: Caller, request: ListEvents, session: SessionSummary) -> EventPage:
-    """Return the durable events after a seq, in the format of Socket.IO."""
+    """Return the durable events after a seq, in the format of Socket.IO.
+
+    With `wait`, an empty page is answered once there is an event, or the time is over.
+    """
     rows = await read_events(caller, session, request.after, request.limit + 1)
     if not rows and request.wait > 0:
         rows = await _wait_for_events(caller, request, session)

@@ -163,7 +163,10 @@ async def get_session(caller: Caller, request: NamedSession, session: SessionSum
     example={"title": "Boats", "pinned": True},
 )
 async def change_session(caller: Caller, request: SessionChange, session: SessionSummary) -> SessionView:
-    """Rename, pin or archive a session, or set its model or planning mode; an unknown model or mode changes nothing."""
+    """Rename, pin or archive a session, or set its model or planning mode; an unknown model or mode changes nothing.
+
+    In the answer `title_is_provisional` says that the title is the beginning of the first message.
+    """
     sessions, planning = caller.store.sessions, parse_planning_mode(request.planning)
     if "model" in request.fields_set:
         if request.model is not None:
@@ -183,7 +186,10 @@ async def change_session(caller: Caller, request: SessionChange, session: Sessio
 
 @table.operation("DELETE /api/sessions/{session_id}", needs="Chat", on=SESSION, ok=True, errors=(Busy,))
 async def delete_session(caller: Caller, request: NamedSession, session: SessionSummary) -> Done:
-    """Cancel the turns of a session and delete it; `busy` while a turn does not stop."""
+    """Cancel the turns of a session and delete it; `busy` while a turn does not stop.
+
+    It is deleted with all branches of the conversation. A turn has a second to stop: after that, try again.
+    """
     await caller.delete_session(session.id)
     return {}
 
