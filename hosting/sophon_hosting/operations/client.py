@@ -1,5 +1,6 @@
 """Client of a host: calls of operations with typed results, over HTTP or in this process."""
 
+from collections.abc import AsyncGenerator
 from typing import Any, Protocol, TypeVar, cast
 from urllib.parse import quote
 
@@ -7,7 +8,7 @@ import httpx
 
 from sophon.errors import SophonError
 from sophon_hosting.operations.operation import Operation
-from sophon_hosting.operations.request import Request
+from sophon_hosting.operations.request import Request, request_shape
 
 Q = TypeVar("Q", bound=Request)
 R = TypeVar("R")
@@ -40,20 +41,44 @@ class Client:
         self._send, self.user, self.is_operator = send, user, is_operator
 
     def call(self, operation: Operation[Q, R], **fields: Any) -> R:
-        """Ask an operation with the given fields of its request; one that is None is left out.
+        """Ask an operation with the given fields of its request; one that is None is left out. An upload is of bytes.
 
         Raises InputError before anything is sent, and SophonError.
         """
         given = {name: value for name, value in fields.items() if value is not None}
-        return self.send(operation, operation.request.validate(given))
+        content = given.pop(request_shape(operation.request).upload_field, None)
+        upload = None if content is None else BytesUpload(content)
+        return self.send(operation, operation.request.validate(given, upload=upload))
 
     def send(self, operation: Operation[Q, R], request: Q) -> R:
         """Ask an operation with a request, whose fields may be null. Raises SophonError."""
         return cast(R, self._send(operation, request))
 
 
+class BytesUpload:
+    """File to upload that is in memory."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    @property
+    def length(self) -> int:
+        """Size in bytes."""
+        return len(self.content)
+
+    async def read(self, max_bytes: int, too_large: Exception) -> bytes:
+        """See `Upload.read`."""
+        if len(self.content) > max_bytes:
+            raise too_large
+        return self.content
+
+    async def chunks(self, max_bytes: int, too_large: Exception) -> AsyncGenerator[bytes]:
+        """See `Upload.chunks`."""
+        yield await self.read(max_bytes, too_large)
+
+
 class HttpSend:
-    """Sends requests over HTTP, each with the token. An upload is a field of bytes."""
+    """Sends requests over HTTP, each with the token."""
 
     def __init__(self, url: str, token: str | None) -> None:
         self._url, self._headers = url.rstrip("/"), {"Authorization": f"Bearer {token}"} if token else {}
@@ -63,7 +88,7 @@ class HttpSend:
         return read_answer(self._url, self._send(**build_http_request(operation, request)))
 
     def _send(self, method: str, path: str, timeout: float = 60.0, **content: Any) -> httpx.Response:
-        url, headers = self._url + path, self._headers
+        url, headers = self._url + path, {**self._headers, **content.pop("headers", {})}
         try:
             return httpx.request(method, url, headers=headers, timeout=timeout, trust_env=False, **content)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
@@ -77,9 +102,14 @@ def build_http_request(operation: Operation[Any, Any], request: Request) -> dict
     fields = request.given()
     path = operation.path.format_map({name: quote(str(fields.pop(name)), safe="") for name in operation.path_fields})
     sent: dict[str, Any] = {"method": operation.method, "path": path, "timeout": operation.options.seconds}
-    if operation.method in QUERY_METHODS:
-        return {**sent, "params": {name: _to_text(value) for name, value in fields.items()}}
-    return {**sent, "json": fields}
+    upload_field = request_shape(type(request)).upload_field
+    if not upload_field and operation.method not in QUERY_METHODS:
+        return {**sent, "json": fields}
+    sent["params"] = {name: _to_text(value) for name, value in fields.items()}
+    if upload_field:
+        upload: BytesUpload = getattr(request, upload_field)
+        sent |= {"content": upload.content, "headers": {"Content-Type": "application/octet-stream"}}
+    return sent
 
 
 def read_answer(url: str, response: httpx.Response) -> Any:

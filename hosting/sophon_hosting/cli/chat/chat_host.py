@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sophon.attachments import Attachment
 from sophon.preferences import PREFERENCE_NAMES, Preferences
 from sophon_hosting.cli.remote.host_selection import connect_client
-from sophon_hosting.cli.remote.http_host_client import HttpHostClient
+from sophon_hosting.features.attachments.operations import upload_attachment
 from sophon_hosting.features.preferences.operations import get_preferences, replace_preferences
 from sophon_hosting.features.preferences.results import UserPreferences
 from sophon_hosting.features.tasks.operations import list_tasks
@@ -17,7 +17,6 @@ class ChatHost:
     """A host, as the user of a token. The constructor raises SophonError if no host answers, or refuses the token."""
 
     def __init__(self, url: str, token: str | None) -> None:
-        self._url, self._token = url, token
         self._client = connect_client(url, token)
 
     def get_preferences(self) -> Preferences:
@@ -39,7 +38,7 @@ class ChatHost:
 
     def upload_file(self, name: str, content: bytes) -> Attachment:
         """Store a file for a message."""
-        return Attachment.from_json(HttpHostClient(self._url, self._token).upload_file(name, content))
+        return Attachment.from_json(self._client.call(upload_attachment, name=name, file=content)["attachment"])
 
 
 def _parse(answer: UserPreferences) -> Preferences:

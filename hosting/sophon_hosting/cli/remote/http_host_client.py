@@ -74,12 +74,6 @@ class HttpHostClient:
         path = f"/api/traces/{_path_segment(task_id)}/replay"
         return self._request("POST", path, body, timeout_seconds=REPLAY_TIMEOUT_SECONDS)
 
-    def upload_file(self, name: str, content: bytes) -> JsonRow:
-        """Store a file for a message, and return what the host knows of it."""
-        query = {"name": name}
-        answer = self._request("POST", "/api/attachments", query=query, content=content)
-        return cast(JsonRow, answer["attachment"])
-
     def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
         return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])
 
@@ -90,18 +84,15 @@ class HttpHostClient:
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, str] | None = None,
         *,
-        content: bytes | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> JsonRow:
-        headers = self._headers if content is None else {**self._headers, "Content-Type": "application/octet-stream"}
         try:
             response = httpx.request(
                 method,
                 self._url + path,
                 json=body,
-                content=content,
                 params=query,
-                headers=headers,
+                headers=self._headers,
                 timeout=timeout_seconds,
                 trust_env=False,
             )
