@@ -12,6 +12,7 @@ from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.permission import TOKEN_ONLY
 from sophon_hosting.operations.request import PERMISSION_KEY, request_shape
 from sophon_hosting.reference.json_schemas import JsonSchema, OperationSchemas
+from sophon_hosting.reference.openapi_errors import list_codes
 
 FIELDS_OF_MANY = frozenset({"limit", "everything", "wait"})
 """Fields that the page explains once, above the tables."""
@@ -75,11 +76,17 @@ def _explain(operation: Operation[Any, Any], request: JsonSchema) -> str:
         parts += [f"Status {operation.options.status}."]
     if operation.options.is_cacheable:
         parts += ["With an ETag."]
+    is_upload = bool(request_shape(operation.request).upload_field)
+    if is_upload:
+        parts += ["The body is a file with the content type `application/octet-stream`."]
     if fields:
         names = [_name(name, each, name in request.get("required", ())) for name, each in fields.items()]
-        is_query = operation.method in QUERY_METHODS or request_shape(operation.request).upload_field
+        is_query = operation.method in QUERY_METHODS or is_upload
         parts += [f"Query: `{'`, `'.join(names)}`." if is_query else f"Body: `{{{', '.join(names)}}}`."]
         parts += [" ".join(request.get("description", "").split()), *_sentences(fields)]
+    codes = [code for error in operation.options.errors for code in list_codes(error)]
+    if codes:
+        parts += [f"Errors: `{'`, `'.join(dict.fromkeys(codes))}`."]
     return " ".join(filter(None, parts))
 
 

@@ -157,7 +157,7 @@ async def list_attachments(caller: Caller, request: NoFields) -> AttachmentList:
 
 @table.operation("GET /api/attachments/{attachment_id}", needs="Read", on=ATTACHMENT)
 async def download_attachment(caller: Caller, request: NamedAttachment, found: StoredAttachment) -> File:
-    """Return the bytes of a file, always as a download."""
+    """Return the bytes of a file, always as a download; operators with FullHistory read those of every message."""
     content, attachment = await caller.store.attachments.read(request.attachment_id), found.attachment
     if content is None:  # deleted meanwhile
         raise NotFound("attachment", request.attachment_id)

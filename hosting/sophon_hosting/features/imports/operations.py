@@ -63,6 +63,7 @@ async def import_sessions(caller: Caller, request: NewImport) -> ImportReportVie
     """Store the conversations of the body, a file, and say which were not.
 
     Each conversation is stored as a whole or not at all; those of an import that ended early are skipped by the next.
+    The file has at most 64 MiB; of each list, the first 200 are in the answer by name.
     """
     slots = caller.connection.process.part(ImportSlots, lambda: ImportSlots(caller.clock))
     with slots.reserve(caller.user.id):
