@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from sophon.errors import InputError
-from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge
 from sophon_hosting.client_api.connection import ServedProcess
 from sophon_hosting.client_api.payload import Payload
@@ -18,7 +18,7 @@ from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.host import Host
 
 HOST = web.AppKey("host", Host)
-AUTHORIZED_HOST = web.RequestKey("authorized_host", AuthorizedHost)
+CALLER = web.RequestKey("caller", Caller)
 PROCESS = web.AppKey("process", ServedProcess)
 TRACE = web.RequestKey("trace", str)
 """Trace id of the request."""
@@ -50,23 +50,16 @@ def get_host(request: web.Request) -> Host:
     return request.app[HOST]
 
 
-def get_operator(request: web.Request) -> AuthorizedHost:
-    """Return the `AuthorizedHost` of an operator. Raises Forbidden, ScopeNeeded for anybody else."""
-    authorized_host = get_authorized_host(request)
-    authorized_host.require_operator()
-    return authorized_host
+def get_reader(request: web.Request) -> Caller:
+    """Return the caller of a user whose token may read. Raises ScopeNeeded for any other."""
+    caller = get_caller(request)
+    caller.rights.require_scope("Read")
+    return caller
 
 
-def get_reader(request: web.Request) -> AuthorizedHost:
-    """Return the `AuthorizedHost` of a user whose token may read. Raises ScopeNeeded for any other."""
-    authorized_host = get_authorized_host(request)
-    authorized_host.rights.require_scope("Read")
-    return authorized_host
-
-
-def get_authorized_host(request: web.Request) -> AuthorizedHost:
-    """Return the `AuthorizedHost` of the authenticated user."""
-    return request[AUTHORIZED_HOST]
+def get_caller(request: web.Request) -> Caller:
+    """Return the caller of the authenticated user."""
+    return request[CALLER]
 
 
 async def parse_body(request: web.Request, model: type[M]) -> M:

@@ -9,7 +9,7 @@ from aiohttp import web
 from sophon._python.value_rules import ValueRules
 from sophon_hosting.client_api.authentication import Unauthorized
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
-from sophon_hosting.http.json_io import get_authorized_host, get_host
+from sophon_hosting.http.json_io import get_caller, get_host
 
 CLIENTS = web.AppKey("clients", ClientAuthenticator)
 
@@ -25,7 +25,7 @@ async def wait_for_change(request: web.Request, changed: asyncio.Event, deadline
 
     Raises Unauthorized if the log-in of the request has ended meanwhile, and StoreUnavailable if nobody can say.
     """
-    host, user = get_host(request), get_authorized_host(request).user
+    host, user = get_host(request), get_caller(request).user
     clock = host.services.clock
     while not changed.is_set() and not host.is_shutting_down and (left := deadline - clock.monotonic()) > 0:
         if request.transport is None:  # the client is gone

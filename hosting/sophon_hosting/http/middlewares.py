@@ -11,13 +11,13 @@ from aiohttp.typedefs import Middleware
 from sophon.errors import InputError
 from sophon_hosting.client_api.allowed_origins import REFUSED_ORIGIN_MESSAGE, are_allowed_origins, is_allowed_origin
 from sophon_hosting.client_api.authentication import Unauthorized
-from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.client_errors import ErrorPayload
 from sophon_hosting.host import Host
 from sophon_hosting.http.connections.request_limits import IMPORT_PATH, UPLOAD_PATH, WEBHOOK_PATH
 from sophon_hosting.http.error_middleware import RequestHandler
-from sophon_hosting.http.json_io import AUTHORIZED_HOST, TRACE, check_body_length, error_response, is_body_empty
+from sophon_hosting.http.json_io import CALLER, TRACE, check_body_length, error_response, is_body_empty
 from sophon_hosting.http.operation_routes import RequestConnection
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.observability.trace_id import trace_id_from_traceparent
@@ -145,7 +145,7 @@ def require_auth(host: Host, access: ClientAuthenticator, delay_failure: DelayFa
                     await delay_failure(request, token)
                 raise
             connection = RequestConnection(request, host, user, access)
-            request[AUTHORIZED_HOST] = AuthorizedHost(host, user, connection=connection)
+            request[CALLER] = Caller(host, user, connection=connection)
         return await handler(request)
 
     return middleware

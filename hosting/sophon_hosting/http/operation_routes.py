@@ -20,7 +20,7 @@ from sophon_hosting.http.json_io import (
     PROCESS,
     TRACE,
     cacheable_json_response,
-    get_authorized_host,
+    get_caller,
     json_response,
     read_json_object,
 )
@@ -44,7 +44,7 @@ def operation_routes(operations: Iterable[Operation[Any, Any]]) -> list[web.Rout
 
 def _build_route(operation: Operation[Any, Any]) -> web.RouteDef:
     async def handle(request: web.Request) -> web.StreamResponse:
-        caller = get_authorized_host(request)
+        caller = get_caller(request)
         operation.check(caller)
         values, upload = await _read_values(request, operation)
         is_text = operation.method not in BODY_METHODS or upload is not None

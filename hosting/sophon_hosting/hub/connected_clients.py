@@ -43,15 +43,13 @@ class HubClient:
     These are the `Subscriptions` of its callers.
     """
 
-    def __init__(
-        self, connection: HubConnection, namespace: str, authorized_host: Caller, encoder: EventEncoder
-    ) -> None:
-        self.connection, self.namespace, self.authorized_host = connection, namespace, authorized_host
-        self._event_bus, self._encoder = authorized_host.host.event_bus, encoder
+    def __init__(self, connection: HubConnection, namespace: str, caller: Caller, encoder: EventEncoder) -> None:
+        self.connection, self.namespace, self.caller = connection, namespace, caller
+        self._event_bus, self._encoder = caller.host.event_bus, encoder
         self.sessions: set[str] = set()
         self._own_sessions: set[str] = set()
         """Stored ids of the sessions among them that belong to the user."""
-        off = authorized_host.off_the_record
+        off = caller.off_the_record
         self._off_the_record = None if off is None else HubClient(connection, namespace, off, encoder)
         """The same client on the host of conversations off the record, which has subscriptions of its own."""
         self._joining: tuple[str, ...] = ()
@@ -66,9 +64,9 @@ class HubClient:
         """Send an event to the client; never waits. A deleted session is no longer subscribed to."""
         if event.name == SessionDeleted.wire_name:
             self.sessions.discard(event.session_id)
-        view = self.authorized_host.view
+        view = self.caller.view
         is_own = view is not None and event.session_id in self._own_sessions
-        encoded = self._encoder.encode(event, self.authorized_host.user.id, view, is_own=is_own)
+        encoded = self._encoder.encode(event, self.caller.user.id, view, is_own=is_own)
         self.connection.send_buffer.send_event(encoded, self.namespace)
 
     def send_operator_event(self, event: WireEvent) -> None:
@@ -85,12 +83,12 @@ class HubClient:
 
     def send_change(self, event: WireEvent, owner: str) -> None:
         """Send what is shown of a session to a client that may see it in a list and has not joined it; never waits."""
-        is_own = owner == self.authorized_host.user.id
-        if not (is_own or self.is_operator) or not self.authorized_host.rights.has_scope("Read"):
+        is_own = owner == self.caller.user.id
+        if not (is_own or self.is_operator) or not self.caller.rights.has_scope("Read"):
             return
         if event.session_id in self.sessions or event.session_id in self._joining:
             return  # it hears that of the session
-        encoded = self._encoder.encode(event, self.authorized_host.user.id, self.authorized_host.view, is_own=is_own)
+        encoded = self._encoder.encode(event, self.caller.user.id, self.caller.view, is_own=is_own)
         self.connection.send_buffer.send_event(encoded, self.namespace)
 
     async def join(self, session_id: str, last_seq: int, *, is_off_the_record: bool) -> SessionReplay:
@@ -99,16 +97,16 @@ class HubClient:
 
     async def _join_session(self, session_id: str, last_seq: int) -> SessionReplay:
         self.leave(session_id)  # the replay contains the events that occur in the meantime
-        self._joining = self.authorized_host.sessions.possible_stored_ids(session_id)
+        self._joining = self.caller.sessions.possible_stored_ids(session_id)
         try:
             session, joined = await self._find_and_join(session_id, max(last_seq, 0))
         finally:
             self._joining = ()
         self._add_session(session.id)
-        if (view := self.authorized_host.view) is not None:
-            is_own = session.owner == self.authorized_host.user.id
+        if (view := self.caller.view) is not None:
+            is_own = session.owner == self.caller.user.id
             joined = replace(joined, events=[view.wire_event(event, is_own=is_own) for event in joined.events])
-        return to_client_replay(joined, self.authorized_host.user.id)
+        return to_client_replay(joined, self.caller.user.id)
 
     def _on_host(self, is_off_the_record: bool) -> "HubClient":
         return self._off_the_record or self if is_off_the_record else self
@@ -124,14 +122,14 @@ class HubClient:
 
     def _note_owner(self, stored_id: str, owner: str) -> None:
         """Note whether the user owns a session, before its first event arrives."""
-        if owner == self.authorized_host.user.id:
+        if owner == self.caller.user.id:
             self._own_sessions.add(stored_id)
         else:
             self._own_sessions.discard(stored_id)
 
     async def _find_session(self, session_id: str) -> SessionSummary:
         """Return the session to join; only those who may write create one."""
-        sessions, rights = self.authorized_host.sessions, self.authorized_host.rights
+        sessions, rights = self.caller.sessions, self.caller.rights
         return await (sessions.find_or_create(session_id) if rights.allows("Chat") else sessions.find(session_id))
 
     @asynccontextmanager
@@ -156,7 +154,7 @@ class HubClient:
         """See `Subscriptions.leave`."""
         if self._off_the_record is not None:
             self._off_the_record.leave(session_id)
-        for stored_id in self.authorized_host.sessions.possible_stored_ids(session_id):
+        for stored_id in self.caller.sessions.possible_stored_ids(session_id):
             self._unsubscribe(stored_id)
 
     def leave_all_sessions(self) -> None:
@@ -168,11 +166,11 @@ class HubClient:
             self._unsubscribe(session_id)
 
     async def _subscribe(self, session_id: str) -> None:
-        """Subscribe to a session; `authorized_host` has authorized it already."""
+        """Subscribe to a session; `caller` has authorized it already."""
         self.sessions.add(session_id)
-        self._note_owner(session_id, self.authorized_host.user.id)
+        self._note_owner(session_id, self.caller.user.id)
         try:
-            await self._event_bus.subscribe(session_id, self.send_event, self.authorized_host.user.id)
+            await self._event_bus.subscribe(session_id, self.send_event, self.caller.user.id)
         except BaseException:
             self.sessions.discard(session_id)
             raise

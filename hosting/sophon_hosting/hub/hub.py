@@ -16,7 +16,7 @@ from sophon.events import SessionChanged
 from sophon.settings import HubSettings
 from sophon_hosting.background_tasks import BackgroundTasks, end_tasks
 from sophon_hosting.client_api.authentication import TokenAuthenticator
-from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.client_errors import ErrorPayload, Forbidden, Unauthorized, Unavailable, to_error_payload
@@ -198,19 +198,19 @@ class Hub:
         """
         connection, way = self._connections[connection_id], DirectConnection(self._clock)
         try:
-            authorized_host = await self._authenticate(namespace, auth, way)
+            caller = await self._authenticate(namespace, auth, way)
         except Exception as error:
             if isinstance(error, Unauthorized) and error.token_given:
                 await self._throttle.delay_failure(connection.address, str(_token_of(auth)))
             raise HubConnectionRefused(to_error_payload(error)) from error
         if self._on_client is not None:
             self._on_client()
-        user_id = authorized_host.user.id
+        user_id = caller.user.id
         if self._clients_per_user[user_id] >= self._limits.max_connections_per_user:
             message = f"user {user_id!r} has {self._clients_per_user[user_id]} connections; close some of them"
             raise HubConnectionRefused(ErrorPayload("too_many_connections", message, 429))
         self._clients_per_user[user_id] += 1
-        client = HubClient(connection, namespace, authorized_host, self._encoder)
+        client = HubClient(connection, namespace, caller, self._encoder)
         self._clients[client_id] = connection.clients[namespace] = way.subscriptions = client
         self._handshakes.cancel(connection)
         self._credentials.add(client)
@@ -229,7 +229,7 @@ class Hub:
         if client is None:
             return
         self._credentials.discard(client)
-        user_id = client.authorized_host.user.id
+        user_id = client.caller.user.id
         self._clients_per_user[user_id] -= 1
         if not self._clients_per_user[user_id]:
             del self._clients_per_user[user_id]
@@ -268,7 +268,7 @@ class Hub:
         if connection is not None:
             connection.send_buffer.send_packet(TextPacket(text))
 
-    async def _authenticate(self, namespace: str, auth: object, way: Connection) -> AuthorizedHost:
+    async def _authenticate(self, namespace: str, auth: object, way: Connection) -> Caller:
         """Return the caller of a handshake's token. Raises Unauthorized, Forbidden, Unavailable.
 
         A token in the URL is ignored, because URLs end up in logs.
@@ -282,10 +282,10 @@ class Hub:
                 raise ScopeNeeded(OPERATOR_SCOPE)
             if not user.operator:
                 raise Forbidden("only operators may connect to this namespace")
-            return AuthorizedHost(self._host, user, connection=way)
+            return Caller(self._host, user, connection=way)
         # In the chat namespace an operator has no operator rights: every user sees their own sessions only.
         user, is_operator = replace(user, operator=False), user.operator
-        return AuthorizedHost(self._host, user, knows_all=is_operator, connection=way)
+        return Caller(self._host, user, knows_all=is_operator, connection=way)
 
     async def _close_connection(self, connection: HubConnection) -> None:
         engine_connection = self._engine_connections.get(connection.id)
@@ -318,7 +318,7 @@ class CredentialWatch:
 
     def add(self, client: HubClient) -> None:
         """Watch a client, if its log-in can end."""
-        if client.authorized_host.user.can_end:
+        if client.caller.user.can_end:
             self._clients.add(client)
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._watch())
@@ -330,7 +330,7 @@ class CredentialWatch:
     async def holds(self, connection: HubConnection) -> bool:
         """Return whether the log-ins of all clients of a connection hold; False while the store cannot say so."""
         for client in list(connection.clients.values()):
-            if client.authorized_host.user.can_end and not await self._is_valid(client, unknown=False):
+            if client.caller.user.can_end and not await self._is_valid(client, unknown=False):
                 return False
         return True
 
@@ -348,6 +348,6 @@ class CredentialWatch:
 
     async def _is_valid(self, client: HubClient, *, unknown: bool) -> bool:
         try:
-            return await self._authenticator.is_still_valid(client.authorized_host.user)
+            return await self._authenticator.is_still_valid(client.caller.user)
         except StoreError:
             return unknown

@@ -91,7 +91,7 @@ class PacketDispatcher:
     async def _build_ack(
         self, client: HubClient, packet: SocketIoPacket, name: str, arguments: Sequence[object]
     ) -> TextPacket | None:
-        result = {"ok": True, **await handle_event(client.authorized_host, name, arguments)}
+        result = {"ok": True, **await handle_event(client.caller, name, arguments)}
         if packet.ack is None:
             return None
         payload = encode_json(result)

@@ -10,7 +10,7 @@ from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel
 from sophon_hosting.client_api.authentication import User
-from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.host import Host
 from sophon_middlewares.chains import twelve
 
@@ -28,8 +28,8 @@ class Office:
     release: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self.ada, self.bob = AuthorizedHost(self.host, User("ada")), AuthorizedHost(self.host, User("bob"))
-        self.operator = AuthorizedHost(self.host, User("olga", operator=True))
+        self.ada, self.bob = Caller(self.host, User("ada")), Caller(self.host, User("bob"))
+        self.operator = Caller(self.host, User("olga", operator=True))
 
     async def over(self, task_id: str) -> str:
         """Wait for the outcome of a task."""

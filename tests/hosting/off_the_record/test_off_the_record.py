@@ -18,7 +18,6 @@ from sophon.testing import FunctionModel, VirtualClock
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.client_api.authentication import User
-from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
@@ -82,8 +81,8 @@ class Place:
     off: OffTheRecordHost
     folder: Path
 
-    def user(self, name: str = "ada") -> AuthorizedHost:
-        return AuthorizedHost(self.host, User(name))
+    def user(self, name: str = "ada") -> Caller:
+        return Caller(self.host, User(name))
 
     async def outcome(self, user: Caller, task_id: str) -> dict[str, object]:
         async with asyncio.timeout(30):
@@ -280,7 +279,7 @@ async def test_it_is_in_no_list_and_others_do_not_see_it(place: Place) -> None:
 
 async def test_a_restart_ends_it(tmp_path: Path, place: Place) -> None:
     session, _ = await say(place, "hello")
-    again = AuthorizedHost(build_place(tmp_path / "again").host, User("ada"))
+    again = Caller(build_place(tmp_path / "again").host, User("ada"))
     await again._host.services.open()
     with pytest.raises(OffTheRecordLost):
         await send(again, ClientMessage("hello", session_id=session, mode="otr"))

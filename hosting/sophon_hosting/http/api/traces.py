@@ -6,6 +6,7 @@ from aiohttp import web
 
 from sophon._python.value_rules import ValueRules
 from sophon.errors import NotFound
+from sophon_hosting.client_api.areas.replays import TurnReplays
 from sophon_hosting.client_api.visible_trace import to_client_trace
 from sophon_hosting.features.sessions.history_results import RecordView, TurnRecords, record_to_json
 from sophon_hosting.features.sessions.stored_history import cut_large_fields, read_records
@@ -20,7 +21,7 @@ from sophon_hosting.features.traces.results import (
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
-    get_authorized_host,
+    get_caller,
     get_host,
     get_reader,
     json_response,
@@ -64,13 +65,13 @@ routes = web.RouteTableDef()
 @routes.get("/api/traces")
 async def list_traces(request: web.Request) -> web.Response:
     """List the traces without their parts, the newest first."""
-    query, authorized_host = parse_query(request, TraceListQuery), get_reader(request)
+    query, caller = parse_query(request, TraceListQuery), get_reader(request)
     stored_id = None
     if query.session_id is not None:
-        stored_id = await authorized_host.sessions.find_stored_id(query.session_id)
+        stored_id = await caller.sessions.find_stored_id(query.session_id)
     if query.everything:
-        authorized_host.require_operator()
-    principal = None if query.everything or stored_id is not None else authorized_host.user.id
+        caller.require_operator()
+    principal = None if query.everything or stored_id is not None else caller.user.id
     stored = await get_host(request).services.store.traces.list(
         limit=query.limit, principal=principal, session_id=stored_id
     )
@@ -81,7 +82,7 @@ async def list_traces(request: web.Request) -> web.Response:
     ]
     running = {each.run_id for each in live}
     found = [*live, *(each for each in stored if each.run_id not in running)][: query.limit]
-    traces: TraceList = {"items": [trace_summary_to_json(to_client_trace(authorized_host, each)) for each in found]}
+    traces: TraceList = {"items": [trace_summary_to_json(to_client_trace(caller, each)) for each in found]}
     return json_response(traces)
 
 
@@ -89,14 +90,14 @@ async def list_traces(request: web.Request) -> web.Response:
 async def get_trace(request: web.Request) -> web.Response:
     """Return the trace of a task. Raises NotFound."""
     query = parse_query(request, TraceQuery)
-    authorized_host, task_id = get_reader(request), request.match_info["task_id"]
+    caller, task_id = get_reader(request), request.match_info["task_id"]
     host = get_host(request)
     active_run = host.active_runs.get(task_id)
     live = None if active_run is None else build_live_trace(active_run)
     found = live or await host.services.store.traces.find(task_id)
-    if found is None or (found.principal != authorized_host.user.id and not authorized_host.user.operator):
+    if found is None or (found.principal != caller.user.id and not caller.user.operator):
         raise NotFound("trace", task_id)
-    shown = to_client_trace(authorized_host, found)
+    shown = to_client_trace(caller, found)
     if query.format == "json":
         return json_response(trace_to_json(shown))
     settings = host.services.settings
@@ -113,12 +114,12 @@ async def list_messages(request: web.Request) -> web.Response:
 
     Raises NotFound, also for a turn whose session the user may not read.
     """
-    authorized_host, task_id = get_reader(request), request.match_info["task_id"]
+    caller, task_id = get_reader(request), request.match_info["task_id"]
     owner = await find_turn_owner(get_host(request).services.store, task_id)
-    if owner is None or (owner[0] != authorized_host.user.id and not authorized_host.user.operator):
+    if owner is None or (owner[0] != caller.user.id and not caller.user.operator):
         raise NotFound("trace", task_id)
-    session_id = authorized_host.sessions.to_client_id(owner[1])
-    caller, session = await SESSION.locate(authorized_host, session_id)
+    session_id = caller.sessions.to_client_id(owner[1])
+    caller, session = await SESSION.locate(caller, session_id)
     after, items = 0, list[RecordView]()
     while records := await read_records(caller, session, after, limit=RECORDS_PER_READ):
         after = records[-1].seq
@@ -134,7 +135,7 @@ async def list_messages(request: web.Request) -> web.Response:
 @routes.get("/api/replay-choices")
 async def list_choices(request: web.Request) -> web.Response:
     """Return the models and chains that a replay may ask."""
-    choices = cast(ReplayChoices, get_authorized_host(request).replays.list_choices())
+    choices = cast(ReplayChoices, TurnReplays(get_caller(request)).list_choices())
     return json_response(choices)
 
 
@@ -143,6 +144,6 @@ async def replay(request: web.Request) -> web.Response:
     """Replay one of the user's own turns; the model calls are charged, and nothing else changes."""
     body = await parse_body(request, ReplayBody)
     chosen = ReplayRequest(chain=body.chain, model=body.model)
-    compared = await get_authorized_host(request).replays.run(request.match_info["task_id"], chosen)
+    compared = await TurnReplays(get_caller(request)).run(request.match_info["task_id"], chosen)
     comparison = cast(ReplayComparison, compared)
     return json_response(comparison)

@@ -28,7 +28,7 @@ from sophon_hosting.completion import complete
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.tasks.sending import find_accepted, send
 from sophon_hosting.host import TaskReceipt
-from sophon_hosting.http.json_io import TRACE, get_authorized_host, get_host
+from sophon_hosting.http.json_io import TRACE, get_caller, get_host
 from sophon_hosting.http.openai_api.completion_errors import IdempotencyKeyReused
 from sophon_hosting.http.openai_api.completion_format import (
     AUTO_MODEL,
@@ -65,7 +65,7 @@ class CompletionTask:
 
     def __init__(self, request: web.Request, completion: CompletionRequest) -> None:
         self._request, self._completion = request, completion
-        self._host, self._caller = get_host(request), get_authorized_host(request)
+        self._host, self._caller = get_host(request), get_caller(request)
         self._session_id = self._caller.new_session_id()
         self._key = read_idempotency_key(request.headers.get(KEY_HEADER), completion.client_message_id)
         self._digest = digest_request(completion)

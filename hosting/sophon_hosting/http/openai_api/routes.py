@@ -10,7 +10,7 @@ from sophon.events import ApprovalRequested, Event, StreamChunk, TaskCancelled, 
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.client_api.client_errors import ErrorPayload, to_error_payload
 from sophon_hosting.events.json_encoding import encode_json
-from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response, parse_body
+from sophon_hosting.http.json_io import get_caller, get_host, json_response, parse_body
 from sophon_hosting.http.openai_api.completion_errors import (
     payload_of_turn,
     to_error_body,
@@ -38,7 +38,7 @@ routes = web.RouteTableDef()
 @routes.get("/v1/models")
 async def list_openai_models(request: web.Request) -> web.Response:
     """List `sophon`, which lets routing choose, and every model as `provider/model`."""
-    get_authorized_host(request).rights.require("OpenAiApi")
+    get_caller(request).rights.require("OpenAiApi")
     providers = get_host(request).services.gateway.providers
     names = [
         (AUTO_MODEL, AUTO_MODEL),
@@ -56,7 +56,7 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
     """
     task: CompletionTask | None = None
     try:
-        get_authorized_host(request).rights.require("OpenAiApi")
+        get_caller(request).rights.require("OpenAiApi")
         completion = await parse_body(request, CompletionRequest)
         task = CompletionTask(request, completion)
         async with task:
