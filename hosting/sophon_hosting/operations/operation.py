@@ -135,12 +135,9 @@ class Operation(Generic[Q, R]):
         Raises LevelNeeded, ScopeNeeded, Forbidden, NotFound, and the errors of the operation.
         """
         self.check(caller)
-        shape = request_shape(type(request))
-        for name, permission in shape.needs.items():
-            value = getattr(request, name)
-            is_nothing = value is None or value is False or value == ""  # 0 is a value
-            if name in request.fields_set and (not is_nothing or name in shape.needs_even_null):
-                check_permission(permission, caller.rights, is_operator=caller.user.operator)
+        for name, needed in request_shape(type(request)).needs.items():
+            if name in request.fields_set and needed.applies_to(getattr(request, name)):
+                check_permission(needed.permission, caller.rights, is_operator=caller.user.operator)
         if self.subject is None:
             return await self.run(caller, request)
         caller, row = await self.subject.locate(caller, getattr(request, self.subject.field))

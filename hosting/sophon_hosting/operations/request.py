@@ -3,7 +3,7 @@
 That it is not loaded earlier buys 60 ms and 7 MB of each start of a host.
 """
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol, Self, get_args, get_origin, get_type_hints
 
 from sophon._python.lazy_dataclass import dataclass
@@ -27,14 +27,18 @@ PERMISSION_KEY: Final = "x-permission"
 
 
 class Needs:
-    """Annotation of a field that needs a permission of its own where it is given: neither null, false nor empty.
+    """Annotation of a field that needs a permission of its own where it is given, `unless` it has one of these values.
 
-    `even_null`: those, too, because they change something like any other value. Raises ValueError for a permission that
-    does not exist, which every client would have.
+    Where null or false changes something like any other value, it needs the permission, too. Raises ValueError for a
+    permission that does not exist, which every client would have.
     """
 
-    def __init__(self, permission: str, *, even_null: bool = False) -> None:
-        self.permission, self.even_null = parse_permission(permission), even_null
+    def __init__(self, permission: str, *, unless: Sequence[object] = (None, False, "")) -> None:
+        self.permission, self._unless = parse_permission(permission), unless
+
+    def applies_to(self, value: object) -> bool:
+        """Return whether a value that was given needs the permission; 0 is not false here."""
+        return not any(value is each or value == each == "" for each in self._unless)
 
     def __get_pydantic_json_schema__(self, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> dict[str, Any]:
         return {**handler(schema), PERMISSION_KEY: [self.permission]}
@@ -130,10 +134,8 @@ class RequestShape:
     """What the annotations of a request class say; made once per class."""
 
     model: "type[BaseModel]"
-    needs: Mapping[str, str]
+    needs: Mapping[str, Needs]
     """Permission by the field that needs one."""
-    needs_even_null: frozenset[str]
-    """Fields that need theirs also where they are null or false."""
     upload_field: str
 
 
@@ -178,9 +180,7 @@ def _build_shape(request: type[Request]) -> RequestShape:
             if name in needs:
                 raise TypeError(f"{request.__name__}.{name} needs two permissions; one would be lost")
             needs[name] = each
-    permissions = {name: each.permission for name, each in needs.items()}
-    even_null = frozenset(name for name, each in needs.items() if each.even_null)
-    return RequestShape(model, permissions, even_null, upload_field)
+    return RequestShape(model, needs, upload_field)
 
 
 def _list_needs(hint: Any) -> Iterator[Needs]:

@@ -49,7 +49,8 @@ ERROR_SCHEMA: Final[Mapping[str, Any]] = {
 
 def list_permissions(operation: Operation[Any, Any]) -> Sequence[str]:
     """Return the permissions that an operation may need: those of every caller, and those of single fields."""
-    return list(dict.fromkeys([*operation.needs, *request_shape(operation.request).needs.values()]))
+    of_fields = (each.permission for each in request_shape(operation.request).needs.values())
+    return list(dict.fromkeys([*operation.needs, *of_fields]))
 
 
 def codes_by_status(operation: Operation[Any, Any]) -> dict[int, list[str]]:

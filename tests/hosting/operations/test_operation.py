@@ -30,6 +30,7 @@ class Things(Request):
     everything: Everything = False
     older_than: Annotated[int | None, Needs("Export")] = None
     model: Annotated[str, Needs("ChooseModel")] | None = None
+    shared: Annotated[bool | None, Needs("Export", unless=(None,))] = None
 
 
 table = Table("things")
@@ -66,6 +67,9 @@ def a_caller(scopes: set[str] | None = None, *, operator: bool = False, **settin
         ({"model": "large"}, {"Read"}, ScopeNeeded),
         ({"model": ""}, {"Read"}, None),
         ({"model": "large"}, {"Read", "ChooseModel"}, None),
+        ({"shared": False}, {"Read"}, ScopeNeeded),
+        ({"shared": None}, {"Read"}, None),
+        ({"shared": False}, {"Export"}, None),
     ],
 )
 async def test_a_field_needs_its_own_permission_where_it_is_given(

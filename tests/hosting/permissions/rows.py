@@ -1,8 +1,10 @@
 """Rows of a user, one for each kind that operations are about; each holds a word that nobody else may be shown."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 
+from sophon.builtin_tools.custom_tools import refresh_custom_tools
 from sophon.learning.trajectories import Trajectory
 from sophon.skills.custom_tools import CustomToolDraft
 from sophon.stores import MemoryEntry
@@ -10,8 +12,9 @@ from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.runs.contract import Run
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon_hosting.events.large_fields import text_id_from_url
 from tests.hosting.http.api_shapes.features import BINARY
-from tests.hosting.http.api_shapes.served import Served
+from tests.hosting.http.api_shapes.served import PATIENCE_SECONDS, Served
 
 USERS = ("ada", "zoe", "olga")
 """Users who have rows; Bob has none."""
@@ -31,6 +34,11 @@ async def _add_session(served: Served, user: str) -> str:
     return f"session-of-{user}"
 
 
+async def _find_message(served: Served, user: str) -> str:
+    page = await served.send(f"GET /api/sessions/{await _add_session(served, user)}/messages", user=user)
+    return str(page.json()["items"][-1]["message_id"])
+
+
 async def _ask_approval(served: Served, user: str) -> str:
     task_id = await served.begin(f"pay {secret_of(user)}", f"paying-{user}", user=user)
     await served.until_status(task_id, "suspended")
@@ -38,16 +46,46 @@ async def _ask_approval(served: Served, user: str) -> str:
     return next(each.request.id for each in open_ones if each.request.arguments["to"] == secret_of(user))
 
 
+async def _send_off_the_record(served: Served, user: str) -> str:
+    body = {"content": f"hello {secret_of(user)}", "mode": "otr"}
+    return str((await served.send("POST /api/tasks", body, user=user)).json()["task_id"])
+
+
+async def _begin_off_the_record(served: Served, user: str) -> str:
+    task_id = await _send_off_the_record(served, user)
+    return str((await served.send(f"GET /api/tasks/{task_id}", user=user)).json()["session_id"])
+
+
+async def _receive_long_text(served: Served, user: str) -> str:
+    await served.finish("long", f"long-of-{user}", user=user)
+    page = await served.send(f"GET /api/sessions/long-of-{user}/messages?cut=true", user=user)
+    return text_id_from_url(page.json()["items"][-1]["large"]["content"]["url"])
+
+
 async def _add_grant(served: Served, user: str) -> str:
     now, secret = served.services.clock.now(), secret_of(user)
     grant = StandingGrant(
-        f"grt_{user}", "always", user, "", "pay", "high", {"to": {}}, secret, user, now, now + timedelta(days=1)
+        f"grt_{user}",
+        "always",
+        user,
+        "",
+        "files.write",
+        "high",
+        {"path": {}},
+        secret,
+        user,
+        now,
+        now + timedelta(days=1),
     )
     return (await served.store.grants.add(grant)).id
 
 
 async def _add_goal(served: Served, user: str) -> str:
     made = await served.send("POST /api/goals", {"title": secret_of(user)}, user=user)
+    path = f"GET /api/goals/{made.json()['goal_id']}"
+    async with asyncio.timeout(PATIENCE_SECONDS):  # until its step asks, so that nothing of it changes by itself
+        while not any(node["waits"] for node in (await served.send(path, user=user)).json()["graph"]):
+            await asyncio.sleep(0)
     return str(made.json()["goal_id"])
 
 
@@ -77,10 +115,11 @@ async def _add_trajectory(served: Served, user: str) -> str:
 
 
 async def _write_custom_tool(served: Served, user: str) -> str:
-    assert served.services.custom_tools is not None
-    name = f"double_{user}"
+    services, name = served.services, f"double_{user}"
+    assert services.custom_tools is not None
     draft = CustomToolDraft(name, secret_of(user), "print(1)", {"type": "object"})
-    served.services.custom_tools.create(draft, owner=user, at="2026-01-01")
+    services.custom_tools.create(draft, owner=user, at="2026-01-01")
+    refresh_custom_tools(services.toolbox, services.custom_tools, services.settings.tools.disabled)
     return name
 
 
@@ -109,6 +148,10 @@ ROWS: Mapping[str, Callable[[Served, str], Awaitable[str]]] = {
     "attachment": _upload_attachment,
     "memory entry": _remember,
     "person": _name_person,
+    "message": _find_message,
+    "text": _receive_long_text,
+    "session off the record": _begin_off_the_record,
+    "task off the record": _send_off_the_record,
     "custom tool": _write_custom_tool,
 }
 """Function that makes a row of a user and returns its id, by the kind that `Subject` names."""

@@ -90,6 +90,15 @@ async def test_what_belongs_to_another_user_is_refused_like_what_does_not_exist(
         assert (type(foreign), str(foreign)) == (type(unknown), str(unknown).replace("no-such", foreign_id)), operation
 
 
+async def test_an_operator_gets_nothing_of_a_conversation_off_the_record(survey: Survey) -> None:
+    ada, olga = await survey.callers.open("ada"), await survey.callers.open("olga")
+    for operation in REGISTRY.operations:
+        if (subject := operation.subject) is not None and subject.kind in ("session", "task"):
+            named = {subject.field: survey.rows[f"{subject.kind} off the record", "ada"]}
+            assert await survey.find_refusal(operation, olga, named) is not None, operation
+            assert await survey.find_refusal(operation, ada, named) is None, operation
+
+
 async def test_an_operator_whose_token_is_none_of_an_operator_is_a_user(survey: Survey) -> None:
     user, limited = await survey.callers.open("ada"), await survey.callers.open("olga", ALL_BUT_OPERATOR)
     for _, operation, field in list_probes(REGISTRY):
@@ -126,6 +135,8 @@ async def test_http_refuses_what_the_operation_refuses(survey: Survey, user: str
             for name, value in operation.options.example.items()
             if place == "json" or known[name].is_required()  # others may need a permission of their own
         }
+        if operation.name == "get_usage":  # that of all sessions, if none is named, is for operators
+            given["session_id"] = survey.rows["session", "ada"]
         fields: dict[str, Any] = {place: given, "headers": headers}
         if request_shape(operation.request).upload_field:
             fields = {"content": b"one", "headers": {**headers, **BINARY}}

@@ -81,14 +81,12 @@ class SessionChange(NamedSession):
     """Change of a session: only what is given changes."""
 
     title: Annotated[Title | None, Needs("Chat"), Doc("The new title.")] = None
-    model: Annotated[
-        str | None, Needs("ChooseModel", even_null=True), Doc("null lets routing choose the model again.")
-    ] = None
-    pinned: Annotated[bool | None, Needs("Chat", even_null=True), Doc("Whether it is on top of the list.")] = None
-    archived: Annotated[bool | None, Needs("Chat", even_null=True), Doc("Whether the lists leave it out.")] = None
-    planning: Annotated[str | None, Needs("Chat", even_null=True), Doc("null restores the mode of the settings.")] = (
+    model: Annotated[str | None, Needs("ChooseModel", unless=()), Doc("null lets routing choose the model again.")] = (
         None
     )
+    pinned: Annotated[bool | None, Needs("Chat", unless=()), Doc("Whether it is on top of the list.")] = None
+    archived: Annotated[bool | None, Needs("Chat", unless=()), Doc("Whether the lists leave it out.")] = None
+    planning: Annotated[str | None, Needs("Chat", unless=()), Doc("null restores the mode of the settings.")] = None
 
 
 class Export(NamedSession):

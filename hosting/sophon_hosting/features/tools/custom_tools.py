@@ -44,14 +44,14 @@ class CustomToolChange(NamedCustomTool):
     """Change of a custom tool; `shared` is for operators."""
 
     enabled: Annotated[bool | None, Doc("Switch it on or off.")] = None
-    shared: Annotated[bool | None, Needs("Operator"), Doc("Give it to all users, or back to its user alone.")] = None
+    shared: Annotated[
+        bool | None, Needs("Operator", unless=(None,)), Doc("Give it to all users, or back to its user alone.")
+    ] = None
 
 
 @table.operation("PATCH /api/tools/{name}", needs="token: Approvals", on=CUSTOM_TOOL, example={"enabled": False})
 async def change_custom_tool(caller: Caller, request: CustomToolChange, tool: AnyTool) -> ChangedCustomTool:
     """Switch a custom tool on or off, or share it; logged. To end the sharing is for operators, too."""
-    if request.shared is not None:
-        caller.require_operator()
     found = [
         (request.enabled is True, "enabled"),
         (request.enabled is False, "disabled"),
