@@ -23,7 +23,6 @@ from sophon_hosting.http.connections.request_limits import delay_failed_login, l
 from sophon_hosting.http.error_middleware import convert_errors
 from sophon_hosting.http.health import RenderMetrics, health_routes
 from sophon_hosting.http.json_io import HOST, MAX_BODY_BYTES, PROCESS
-from sophon_hosting.http.long_poll import CLIENTS
 from sophon_hosting.http.middlewares import (
     add_cors_headers,
     bind_trace,
@@ -93,7 +92,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
         ],
     )
     app.on_response_prepare.extend([add_default_headers, add_cors_headers])
-    app[HOST], app[CLIENTS] = host, clients
+    app[HOST] = host
     app[PROCESS] = ServedProcess(chosen.channels, chosen.attach_channel)
     app.add_routes(operation_routes(REGISTRY.operations))
     app.add_routes(API_ROUTES)
