@@ -18,6 +18,7 @@ from sophon_hosting.features.queue.results import (
 from sophon_hosting.operations.request import Doc, NoFields, Request
 from sophon_hosting.operations.results import Done
 from sophon_hosting.operations.table import Table
+from sophon_hosting.queue.errors import QueueUnavailable
 
 table = Table("queue")
 
@@ -31,7 +32,7 @@ class NamedLetter(Request):
     task_id: Annotated[str, Doc("The task or message of a dead letter.")]
 
 
-@table.operation("GET /api/queue", needs="Operator")
+@table.operation("GET /api/queue", needs="Operator", errors=(QueueUnavailable,))
 async def get_queue(caller: Caller, request: NoFields) -> QueueOverview:
     """Return the statistics of the whole queue, and the number of messages to chats that were not delivered.
 
@@ -53,7 +54,7 @@ async def get_stored_queue(caller: Caller, request: NoFields) -> StoredQueue:
     }
 
 
-@table.operation("GET /api/queue/dead", needs="Operator")
+@table.operation("GET /api/queue/dead", needs="Operator", errors=(QueueUnavailable,))
 async def list_dead_letters(caller: Caller, request: NoFields) -> DeadLetterList:
     """List the dead letters, oldest first: tasks, then messages to chats that could not be delivered (`kind`)."""
     tasks = [dead_letter_to_json(each) for each in await caller.host.queue.list_dead_letters()]
@@ -61,7 +62,7 @@ async def list_dead_letters(caller: Caller, request: NoFields) -> DeadLetterList
     return {"items": [*tasks, *map(undelivered_entry_to_json, entries)]}
 
 
-@table.operation("POST /api/queue/dead/{task_id}/retry", needs="Operator", ok=True, errors=(NotFound,))
+@table.operation("POST /api/queue/dead/{task_id}/retry", needs="Operator", ok=True, errors=(NotFound, QueueUnavailable))
 async def retry_dead_letter(caller: Caller, request: NamedLetter) -> RetriedLetter:
     """Enqueue a dead letter again, by its `id`.
 
@@ -81,21 +82,21 @@ async def retry_dead_letter(caller: Caller, request: NamedLetter) -> RetriedLett
     return {"task_id": letter_id}
 
 
-@table.operation("POST /api/queue/pause", needs="Operator", ok=True)
+@table.operation("POST /api/queue/pause", needs="Operator", ok=True, errors=(QueueUnavailable,))
 async def pause_queue(caller: Caller, request: NoFields) -> QueueState:
     """Stop starting turns in this process; messages are still accepted, and other processes run them."""
     await caller.host.queue.pause()
     return await _read_state(caller)
 
 
-@table.operation("POST /api/queue/resume", needs="Operator", ok=True)
+@table.operation("POST /api/queue/resume", needs="Operator", ok=True, errors=(QueueUnavailable,))
 async def resume_queue(caller: Caller, request: NoFields) -> QueueState:
     """Start turns again in this process after a pause."""
     await caller.host.queue.resume()
     return await _read_state(caller)
 
 
-@table.operation("POST /api/queue/drain", needs="Operator", ok=True)
+@table.operation("POST /api/queue/drain", needs="Operator", ok=True, errors=(QueueUnavailable,))
 async def drain_queue(caller: Caller, request: NoFields) -> DrainedQueue:
     """Pause, and respond when no turn of this process runs any more.
 
