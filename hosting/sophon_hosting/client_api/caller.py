@@ -25,6 +25,7 @@ from sophon_hosting.client_api.reply import Reply
 from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, ClientRights
 from sophon_hosting.client_api.user_sessions import UserSessions
 from sophon_hosting.off_the_record.session_ids import is_generated_id
+from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent
 
 if TYPE_CHECKING:
@@ -110,6 +111,11 @@ class Caller:
     def process(self) -> ServedProcess:
         """The process that serves the user."""
         return self.connection.process
+
+    @property
+    def active_runs(self) -> ActiveRuns:
+        """Runs whose turns the host runs now."""
+        return self._host.active_runs
 
     @property
     def is_off_the_record(self) -> bool:

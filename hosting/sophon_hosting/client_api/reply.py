@@ -7,14 +7,16 @@ from sophon._python.lazy_dataclass import dataclass
 
 
 class Reply:
-    """Status and version of one answer, which only HTTP sends; an operation sets what differs from its declaration."""
+    """Status, version and file name of one answer, which only HTTP sends; an operation sets them."""
 
-    __slots__ = ("status", "version")
+    __slots__ = ("file_name", "status", "version")
 
     def __init__(self) -> None:
         self.status: int | None = None
         self.version: str | None = None
         """Version of a result that a client may keep: its ETag. By default a hash of the result."""
+        self.file_name: str | None = None
+        """Name under which browsers save the result; None if they show it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from sophon_hosting.client_api.authentication import User, find_operators
 from sophon_hosting.client_api.caller import Caller, CallerEvents
 from sophon_hosting.client_api.connection import DirectConnection
 from sophon_hosting.events.stored_events import StoredEvents
+from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approvals import DecisionRefused, check_decider, check_grant, check_kind
 
 if TYPE_CHECKING:
@@ -70,6 +71,11 @@ class StoredCaller(Caller):
     def process(self) -> NoReturn:
         """Raises RunningHostRequired: nobody is served."""
         raise RunningHostRequired("this")
+
+    @property
+    def active_runs(self) -> ActiveRuns:
+        """None: no turn runs without a host."""
+        return ActiveRuns()
 
     @property
     def is_off_the_record(self) -> bool:

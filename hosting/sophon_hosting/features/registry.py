@@ -31,6 +31,8 @@ from sophon_hosting.features.tasks.operations import table as tasks
 from sophon_hosting.features.tokens.operations import table as tokens
 from sophon_hosting.features.tools.custom_tools import table as custom_tools
 from sophon_hosting.features.tools.operations import table as tools
+from sophon_hosting.features.traces.operations import table as traces
+from sophon_hosting.features.traces.replays import table as replays
 from sophon_hosting.features.usage.operations import table as usage
 from sophon_hosting.features.webhooks.operations import table as webhooks
 from sophon_hosting.operations.table import Registry
@@ -65,6 +67,8 @@ REGISTRY = Registry(
         setup,
         tools,
         custom_tools,
+        traces,
+        replays,
         guards,
         audit,
         routing,

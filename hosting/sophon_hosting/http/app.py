@@ -16,7 +16,6 @@ from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.host import Host
 from sophon_hosting.http.api import (
-    traces,
 )
 from sophon_hosting.http.connections.limits import REQUEST_SECONDS
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
@@ -40,7 +39,6 @@ from sophon_hosting.http.response_headers import add_default_headers
 from sophon_hosting.http.web_page import BUILT_FOLDER, fallback_page_routes, is_page_built, web_page_routes
 
 API_ROUTES: Sequence[web.AbstractRouteDef] = [
-    *traces.routes,
 ]
 """Routes of the JSON API that need no options."""
 

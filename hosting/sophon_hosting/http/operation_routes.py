@@ -13,7 +13,7 @@ from sophon.trace_context import HEADER
 from sophon_hosting.client_api.authentication import Unauthorized, User
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.connection import ServedProcess
-from sophon_hosting.client_api.reply import File, JsonLines
+from sophon_hosting.client_api.reply import File, JsonLines, Reply
 from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import (
@@ -50,7 +50,7 @@ def _build_route(operation: Operation[Any, Any]) -> web.RouteDef:
         is_text = operation.method not in BODY_METHODS or upload is not None
         asked = operation.request.validate(values, is_text=is_text, upload=upload)
         result = await operation.call(caller, asked)
-        return await _respond(request, operation, result, caller.reply.status, caller.reply.version)
+        return await _respond(request, operation, result, caller.reply)
 
     handle.__name__, handle.__doc__ = operation.name, operation.description
     if operation.method == hdrs.METH_GET:
@@ -86,7 +86,7 @@ def _read_query(request: web.Request) -> dict[str, Any]:
 
 
 async def _respond(
-    request: web.Request, operation: Operation[Any, Any], result: Any, status: int | None, version: str | None
+    request: web.Request, operation: Operation[Any, Any], result: Any, reply: Reply
 ) -> web.StreamResponse:
     if isinstance(result, File):
         return await _send_file(request, result)
@@ -94,8 +94,10 @@ async def _respond(
         return await _send_lines(request, result)
     body = operation.to_answer(result)
     if operation.options.is_cacheable:
-        return cacheable_json_response(request, body, version)
-    return json_response(body, status or operation.options.status)
+        return cacheable_json_response(request, body, reply.version)
+    name = reply.file_name
+    headers = None if name is None else {"Content-Disposition": content_disposition(name)}
+    return json_response(body, reply.status or operation.options.status, headers)
 
 
 async def _send_file(request: web.Request, file: File) -> web.StreamResponse:

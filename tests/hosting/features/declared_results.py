@@ -13,10 +13,8 @@ from pydantic import TypeAdapter
 from sophon_hosting.client_api.reply import File
 from sophon_hosting.features.agents import results as agents
 from sophon_hosting.features.registry import REGISTRY
-from sophon_hosting.features.sessions import history_results as history
 from sophon_hosting.features.sessions import results as sessions
 from sophon_hosting.features.tasks import results as tasks
-from sophon_hosting.features.traces import results as traces
 
 ROUTES: Mapping[str, Any] = {
     "GET /api/agents": agents.AgentList,
@@ -34,11 +32,6 @@ ROUTES: Mapping[str, Any] = {
     "GET /api/tasks/{task_id}/events": tasks.TaskEvents,
     "GET /api/tasks/{task_id}/stream": tasks.StreamedText,
     "POST /api/tasks/{task_id}/cancel": tasks.CancelledTask,
-    "GET /api/traces": traces.TraceList,
-    "GET /api/traces/{task_id}": traces.TraceDetails | traces.OtlpTrace,
-    "GET /api/traces/{task_id}/messages": history.TurnRecords,
-    "GET /api/replay-choices": traces.ReplayChoices,
-    "POST /api/traces/{task_id}/replay": traces.ReplayComparison,
 }
 """Results of the routes that are no operations, and content of files in JSON; of others the registry knows it."""
 

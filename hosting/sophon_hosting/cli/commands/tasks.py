@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import typer
 
 from sophon.errors import SophonError
+from sophon_hosting.cli.commands.trace import find_trace
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, TaskArgument, command_group
 from sophon_hosting.cli.console.output import write_result
 from sophon_hosting.cli.operation_commands import Row, list_command, says, show_command
-from sophon_hosting.cli.remote.host_selection import open_client, open_host_client
+from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.features.tasks import operations as tasks
 
 app = command_group("List, show and cancel tasks.")
@@ -31,10 +32,11 @@ list_command(
 @app.command()
 def show(ctx: typer.Context, task: TaskArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """Show one task."""
+    client = open_client(ctx.obj, url)
     try:
-        row = open_client(ctx.obj, url).call(tasks.get_task, task_id=task)
+        row = client.call(tasks.get_task, task_id=task)
     except SophonError as error:
-        if error.code == "not_found" and open_host_client(ctx.obj, url).find_trace(task) is not None:
+        if error.code == "not_found" and find_trace(client, task) is not None:
             raise LocalTurn(task) from error
         raise
     write_result(row, _task_lines(row), as_json=as_json)

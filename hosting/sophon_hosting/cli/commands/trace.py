@@ -10,16 +10,22 @@ from typer.core import TyperGroup
 
 from sophon.errors import SophonError
 from sophon.messages import Usage
+from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
 from sophon_hosting.cli.console.output import (
     write_json,
     write_lines,
     write_new_json_file,
+    write_notice,
     write_result,
     write_rows,
 )
-from sophon_hosting.cli.remote.host_client import JsonRow
-from sophon_hosting.cli.remote.host_selection import HostClient, open_host_client
+from sophon_hosting.cli.operation_commands import Row
+from sophon_hosting.cli.remote.host_selection import find_client, local_host_url, open_client
+from sophon_hosting.features.tasks.operations import get_task, list_task_events
+from sophon_hosting.features.traces.operations import get_trace, list_traces
+from sophon_hosting.features.traces.replays import replay_own_turn
+from sophon_hosting.operations.client import Client
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.replay_comparison import format_comparison
 from sophon_hosting.rendering.trace_tree import format_ms, format_trace_tree
@@ -61,15 +67,16 @@ def show(
     """
     if task is not None and (last is not None or session is not None):
         raise typer.BadParameter("give a task, or --last and --session for a list")
-    host = open_host_client(ctx.obj, url)
+    client = open_client(ctx.obj, url)
     if task is None:
-        _list_traces(host, session, last or DEFAULT_TRACES, as_json=as_json)
+        _list_traces(client, session, last or DEFAULT_TRACES, as_json=as_json)
         return
-    found = host.find_trace(task)
-    row: JsonRow | None = None
-    events: Sequence[JsonRow] = ()
+    found = find_trace(client, task)
+    row: Row | None = None
+    events: Sequence[Row] = ()
     try:
-        row, events = host.get_task(task), host.list_task_events(task)
+        row = client.call(get_task, task_id=task)
+        events = client.call(list_task_events, task_id=task)["items"]
     except SophonError as error:
         if found is None or error.code != "not_found":
             raise  # else it is the turn of a local chat, which is no task of a host
@@ -102,7 +109,14 @@ def replay(
 
     A call with the tool and the arguments of a recorded one gets its result, and any other one is not run.
     """
-    found = open_host_client(ctx.obj, url).replay_turn(task, chain=chain, model=model)
+    if (client := find_client(ctx.obj, url)) is not None:
+        found = client.call(replay_own_turn, task_id=task, chain=chain, model=model)
+    else:
+        from sophon_hosting.cli.remote.stored_replay import replay_stored_turn  # lazy: it needs a whole chain
+
+        settings = load_cli_settings(ctx.obj)
+        write_notice(f"no host runs at {local_host_url(settings)}; using the store")
+        found = replay_stored_turn(ctx.obj, settings, task, chain=chain, model=model)
     write_result(found, format_comparison(found, None if full else LINE_CHARACTERS), as_json=as_json)
 
 
@@ -114,22 +128,33 @@ def export(
     url: HostUrlOption = None,
 ) -> None:
     """Write a trace as JSON of OTLP, which OpenTelemetry collectors and trace viewers import."""
-    document = open_host_client(ctx.obj, url).export_trace(task)
+    document = open_client(ctx.obj, url).call(get_trace, task_id=task, format="otlp")
     if output is None:
         write_json(document)
     else:
         write_new_json_file(output, document)
 
 
-def _list_traces(host: HostClient, session: str | None, limit: int, *, as_json: bool) -> None:
-    found = host.list_traces(session_id=session, limit=limit)
+def find_trace(client: Client, task_id: str) -> Row | None:
+    """Return the trace of a task; None if it has none."""
+    try:
+        return client.call(get_trace, task_id=task_id)
+    except SophonError as error:
+        if error.code != "not_found":
+            raise
+        return None
+
+
+def _list_traces(client: Client, session: str | None, limit: int, *, as_json: bool) -> None:
+    everything = client.is_operator or None
+    found = client.call(list_traces, session_id=session, limit=limit, everything=everything)["items"]
     write_rows(found, _HEADINGS, [_to_cells(each) for each in found], "There are no traces.", as_json=as_json)
 
 
 _HEADINGS = ("task", "session", "ended (UTC)", "status", "model", "attempts#", "tools#", "tokens#", "cost#", "work#")
 
 
-def _to_cells(row: JsonRow) -> list[str]:
+def _to_cells(row: Row) -> list[str]:
     usage = Usage.from_json(row["usage"])
     return [
         row["run_id"],
@@ -145,7 +170,7 @@ def _to_cells(row: JsonRow) -> list[str]:
     ]
 
 
-def format_trace(task: JsonRow, events: Sequence[JsonRow], width: int | None) -> Iterator[str]:
+def format_trace(task: Row, events: Sequence[Row], width: int | None) -> Iterator[str]:
     """Yield the lines of a trace; events of plan steps are indented. `width` cuts the text of a line, None does not."""
     yield to_single_line(f"task {task['task_id']} · session {task['session_id']} · {task['status']}")
     start = _event_time(events[0]) if events else None
@@ -164,7 +189,7 @@ def format_trace(task: JsonRow, events: Sequence[JsonRow], width: int | None) ->
     yield f"{'':<12}{tokens}, {format_usage_cost(Usage.from_json(usage))}"
 
 
-def _event_time(event: JsonRow) -> datetime | None:
+def _event_time(event: Row) -> datetime | None:
     at = event.get("at")
     return datetime.fromisoformat(at) if at else None
 

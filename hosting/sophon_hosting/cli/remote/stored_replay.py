@@ -1,8 +1,7 @@
 """Replay of a stored turn in the process of a command, where no host runs."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from typing import cast
 
 from sophon.errors import NotFound
 from sophon.principals import LOCAL_USER
@@ -10,6 +9,7 @@ from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.client_api.authentication import find_operators
+from sophon_hosting.features.traces.results import ReplayComparison
 from sophon_hosting.replay.comparison import compare
 from sophon_hosting.replay.recorded_turn import find_turn_owner, load_recorded_turn
 from sophon_hosting.replay.turn_replay import ReplayRequest, replay_turn
@@ -17,13 +17,13 @@ from sophon_hosting.replay.turn_replay import ReplayRequest, replay_turn
 
 def replay_stored_turn(
     options: GlobalOptions, settings: Settings, task_id: str, *, chain: str | None, model: str | None
-) -> Mapping[str, Any]:
+) -> ReplayComparison:
     """Replay a turn of the local user or an operator of the settings. Raises SophonError.
 
     A turn of anybody else is refused, although its texts are in the store: a replay is charged to whose turn it is.
     """
 
-    async def run() -> Mapping[str, Any]:
+    async def run() -> ReplayComparison:
         services = create_services(options, settings)
         async with services:
             found = await find_turn_owner(services.store, task_id)
@@ -31,6 +31,6 @@ def replay_stored_turn(
                 raise NotFound("turn", task_id)
             turn = await load_recorded_turn(services.store, task_id)
             await services.gateway.warm_up()
-            return compare(turn, await replay_turn(services, turn, ReplayRequest(chain, model)))
+            return cast(ReplayComparison, compare(turn, await replay_turn(services, turn, ReplayRequest(chain, model))))
 
     return asyncio.run(run())

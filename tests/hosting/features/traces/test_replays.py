@@ -8,8 +8,8 @@ import pytest
 from sophon import ModelRequest
 from sophon.stores import Run
 from sophon.testing import FunctionModel
-from sophon_hosting.client_api.areas.replays import MAX_REPLAYS
 from sophon_hosting.client_api.authentication import User
+from sophon_hosting.features.traces.replays import MAX_REPLAYS
 from tests.hosting.http import conftest
 
 
