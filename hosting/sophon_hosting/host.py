@@ -188,7 +188,7 @@ class Host:
         services = self.services
         if self.membership.is_shared:
             services.rate_windows = SharedWindows(services.store.rate_windows)
-        operators = frozenset(approvers) | {STORE_OPERATOR}  # whoever can open the store, with `StoreHostClient`
+        operators = frozenset(approvers) | {STORE_OPERATOR}  # whoever can open the store, with `StoredCaller`
         services.operator_policy = OperatorPolicy(operators, several_users, services.settings.approval.four_eyes)
 
     def _create_event_bus(self, build_event_row: RowBuilder) -> EventBus:

@@ -5,14 +5,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from aiohttp import web
-
 from sophon import Services, events
 from sophon.builtin_tools.skills import skill_tools
 from sophon.events import Event
 from sophon.testing import FunctionModel
 from sophon_hosting.features.registry import REGISTRY
-from sophon_hosting.http.app import API_ROUTES
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 SWITCHED_ON = {"CustomTools": {"Enabled": True}, "Tools": {"Variables": True}}
@@ -32,11 +29,10 @@ def existing_names(folder: Path) -> Mapping[str, set[str]]:
     """Return the names of the code by their kind."""
     services = Services(models=FunctionModel(lambda _: ""), settings=SWITCHED_ON, folder=folder)
     kinds = [each for _, each in inspect.getmembers(events, inspect.isclass) if issubclass(each, Event)]
-    routes = [route for route in API_ROUTES if isinstance(route, web.RouteDef)]
     return {
         "tool": {each.name for each in (*services.registry, *skill_tools())},
         "event": {each.wire_name for each in kinds if each is not Event},
-        "route": {f"{each.method} {each.path}" for each in (*routes, *REGISTRY.operations)},
+        "route": {f"{each.method} {each.path}" for each in REGISTRY.operations},
     }
 
 

@@ -15,8 +15,6 @@ from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.host import Host
-from sophon_hosting.http.api import (
-)
 from sophon_hosting.http.connections.limits import REQUEST_SECONDS
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
 from sophon_hosting.http.error_middleware import convert_errors
@@ -37,10 +35,6 @@ from sophon_hosting.http.openapi_route import openapi_routes
 from sophon_hosting.http.operation_routes import operation_routes
 from sophon_hosting.http.response_headers import add_default_headers
 from sophon_hosting.http.web_page import BUILT_FOLDER, fallback_page_routes, is_page_built, web_page_routes
-
-API_ROUTES: Sequence[web.AbstractRouteDef] = [
-]
-"""Routes of the JSON API that need no options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +87,6 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     app[HOST] = host
     app[PROCESS] = ServedProcess(chosen.channels, chosen.attach_channel)
     app.add_routes(operation_routes(REGISTRY.operations))
-    app.add_routes(API_ROUTES)
     if is_page_built(chosen.web_folder):
         app.add_routes(web_page_routes(chosen.web_folder))
     else:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import orjson
 from aiohttp import web
@@ -30,31 +30,12 @@ MAX_REPORTED_PROBLEMS = 10
 """Maximum number of validation problems in one error message."""
 
 
-class RequestBody(Payload):
-    """Base class of JSON bodies: no type coercion and no unknown keys, because both would hide mistakes."""
-
-    config: ClassVar[Mapping[str, Any]] = {"strict": True, "extra": "forbid"}
-
-
-class RequestQuery(Payload):
-    """Base class of query strings: values are converted from text; unknown keys are errors."""
-
-    config: ClassVar[Mapping[str, Any]] = {"extra": "forbid"}
-
-
 M = TypeVar("M", bound=Payload)
 
 
 def get_host(request: web.Request) -> Host:
     """Return the host of the application."""
     return request.app[HOST]
-
-
-def get_reader(request: web.Request) -> Caller:
-    """Return the caller of a user whose token may read. Raises ScopeNeeded for any other."""
-    caller = get_caller(request)
-    caller.rights.require_scope("Read")
-    return caller
 
 
 def get_caller(request: web.Request) -> Caller:
@@ -88,14 +69,6 @@ def check_body_length(length: int) -> None:
     """Raise TooLarge if a body of this many bytes exceeds `MAX_BODY_BYTES`."""
     if length > MAX_BODY_BYTES:
         raise TooLarge("the body", length, MAX_BODY_BYTES, "bytes")
-
-
-def parse_query(request: web.Request, model: type[M]) -> M:
-    """Parse and validate the query string. Raises InputError, also for a repeated parameter."""
-    repeated = sorted(name for name in set(request.query) if len(request.query.getall(name)) > 1)
-    if repeated:
-        raise InputError("; ".join(f"{name}: given more than once" for name in repeated[:MAX_REPORTED_PROBLEMS]))
-    return _validate(model, dict(request.query), "query")
 
 
 def json_response(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:

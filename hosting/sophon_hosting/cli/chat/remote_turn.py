@@ -23,9 +23,9 @@ from sophon.tools.tool import Risk
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.cli.chat.chat_contract import TurnChoices
-from sophon_hosting.cli.remote.host_client import HostError
 from sophon_hosting.cli.remote.large_fields import LargeFieldLoader
 from sophon_hosting.cli.remote.socketio_connection import HostConnection
+from sophon_hosting.operations.client import HostError
 
 INVALID_ARGUMENTS = "invalid_arguments"
 """Error code of the host for edited arguments that do not match the schema; the approval stays pending."""

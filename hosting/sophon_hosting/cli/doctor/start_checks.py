@@ -7,8 +7,8 @@ from sophon.services import Services
 from sophon.settings import Settings
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.cli.doctor.group_checks import find_answer_problem
+from sophon_hosting.cli.remote.host_probe import probe_host
 from sophon_hosting.cli.remote.host_selection import local_host_url
-from sophon_hosting.cli.remote.http_host_client import probe_host
 from sophon_hosting.host_server import AddressUnavailable, HostServer, bind_address
 from sophon_hosting.instance_id import compute_instance_id
 

@@ -1,10 +1,9 @@
-"""Selection of the host client for a command: a running host over HTTP, or else the configured store."""
+"""Selection of the client of a command: a running host over HTTP, or else the configured store."""
 
 import ipaddress
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from sophon.errors import InputError, SophonError
@@ -13,36 +12,15 @@ from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.http_host_client import HttpHostClient, probe_host
-from sophon_hosting.cli.remote.store_host_client import StoreHostClient
+from sophon_hosting.cli.remote.host_probe import probe_host
 from sophon_hosting.cli.remote.store_send import StoreSend
 from sophon_hosting.features.host.operations import get_current_user
 from sophon_hosting.features.queue.operations import wake_outbox
 from sophon_hosting.instance_id import compute_instance_id
 from sophon_hosting.operations.client import Client, HostError, HttpSend
 
-HostClient: TypeAlias = HttpHostClient | StoreHostClient
-"""What the commands ask of a host, over HTTP or, where none runs, in its store. Every method raises SophonError."""
-
 TOKEN_VARIABLE = "SOPHON_TOKEN"  # noqa: S105 - the name of a variable
 DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-def open_host_client(options: GlobalOptions, url: str | None = None) -> HostClient:
-    """Return a client of the host at `url`, by default of the configured host, or of its store if no host runs there.
-
-    Raises SophonError if no host runs at a given `url`, and if that of the configured address uses another store: it
-    belongs to another project, whose port is the same.
-    """
-    settings = load_cli_settings(options)
-    if url is not None:
-        return HttpHostClient(validate_host_url(url), find_access_token(settings, url))
-    address = local_host_url(settings)
-    instance = probe_host(address)
-    if instance is not None:
-        _check_instance(options, settings, address, instance)
-        return HttpHostClient(address, find_access_token(settings, address))
-    return StoreHostClient(options, settings, f"no host runs at {address}; using the store")
 
 
 def open_client(options: GlobalOptions, url: str | None = None) -> Client:

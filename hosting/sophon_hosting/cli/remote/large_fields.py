@@ -7,7 +7,7 @@ import httpx
 import orjson
 
 from sophon.events import ApprovalRequested, StreamChunk, event_type
-from sophon_hosting.cli.remote.host_client import HostError
+from sophon_hosting.operations.client import HostError
 
 TIMEOUT_SECONDS = 60.0
 TRIES = 3

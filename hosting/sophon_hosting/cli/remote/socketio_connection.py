@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from sophon_hosting.cli.remote.host_client import HostError
 from sophon_hosting.hidden_modules import UNUSED_BY_SOCKETIO, hide_modules
+from sophon_hosting.operations.client import HostError
 
 with hide_modules(UNUSED_BY_SOCKETIO):
     import socketio  # type: ignore[import-untyped] # pyright: ignore[reportMissingTypeStubs]

@@ -1,1 +1,0 @@
-"""What a user may do on a host, one module per area."""

@@ -1,1 +1,0 @@
-"""Handlers of the JSON API under `/api/`."""
