@@ -68,6 +68,8 @@ def list_attempts(operation: Operation[Any, Any], own_rows: Mapping[str, str]) -
     # Without the key of the client, with which a message is accepted once.
     base = {name: value for name, value in operation.options.example.items() if name != "client_message_id"}
     base |= {name: own_rows.get(name, "unknown") for name in operation.path_fields}
+    if operation.subject is not None:
+        base[operation.subject.field] = own_rows[f"{operation.subject.kind}_id"]
     for name, described in schema.get("properties", {}).items():
         if name in ID_FIELDS or name in operation.path_fields or (name.endswith("_id") and name != "client_message_id"):
             kinds = [described, *described.get("anyOf", [])]
