@@ -35,7 +35,7 @@ async def test_every_route_is_on_the_page_and_every_route_on_the_page_is_there()
 
 def test_the_examples_on_the_page_are_the_files_and_have_about_forty_lines() -> None:
     page = (DOCS / "clients.md").read_text()
-    for name in ("client.py", "client.js"):
+    for name in ("client.py", "client.js", "schedules.py"):
         source = (DOCS / "examples" / name).read_text()
         assert source in page
         assert sum(bool(line.strip()) for line in source.splitlines()) <= 42

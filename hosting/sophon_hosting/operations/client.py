@@ -1,12 +1,15 @@
-"""Client of a host: calls of operations with typed results, over HTTP or in this process."""
+"""Clients of a host: calls of operations with typed results, over HTTP or in this process."""
 
+import re
 from collections.abc import AsyncGenerator
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 from urllib.parse import quote
 
 import httpx
 
-from sophon.errors import SophonError
+from sophon._python.lazy_dataclass import dataclass
+from sophon.errors import InputError, SophonError
+from sophon_hosting.client_api.reply import File
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import Request, request_shape
 
@@ -15,6 +18,9 @@ R = TypeVar("R")
 
 QUERY_METHODS = frozenset({"GET", "DELETE"})
 """Methods of HTTP whose fields are in the query."""
+
+
+_FILE_NAME = re.compile(r'attachment; filename="(?P<name>[^"]*)"')
 
 
 class HostError(SophonError):
@@ -41,34 +47,98 @@ class Client:
         self._send, self.user, self.is_operator = send, user, is_operator
 
     def call(self, operation: Operation[Q, R], **fields: Any) -> R:
-        """Ask an operation with the given fields of its request; one that is None is left out. An upload is of bytes.
+        """Ask an operation with the given fields of its request; one that is None is left out, a file is bytes.
 
         Raises InputError before anything is sent, and SophonError.
         """
-        given = {name: value for name, value in fields.items() if value is not None}
-        content = given.pop(request_shape(operation.request).upload_field, None)
-        upload = None if content is None else BytesUpload(content)
-        return self.send(operation, operation.request.validate(given, upload=upload))
+        return self.send(operation, build_request(operation, fields))
 
     def send(self, operation: Operation[Q, R], request: Q) -> R:
         """Ask an operation with a request, whose fields may be null. Raises SophonError."""
         return cast(R, self._send(operation, request))
 
 
+class HttpSend:
+    """Sends requests over HTTP, each with the token."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        self._url, self._headers = url.rstrip("/"), authorization(token)
+
+    def __call__(self, operation: Operation[Any, Any], request: Request) -> Any:
+        """Return the JSON of the answer, or the file. Raises HostError."""
+        call = HttpCall.of(operation, request)
+        try:
+            url, headers = self._url + call.path, self._headers | call.headers
+            response = httpx.request(call.method, url, headers=headers, trust_env=False, **call.options)
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            raise _unanswered(self._url, error) from error
+        return read_answer(self._url, response)
+
+
+class AsyncClient:
+    """Asynchronous client over HTTP, for programs and tests: `async with AsyncClient(url, token) as host`.
+
+    It keeps connections open between calls; tasks may share it.
+    """
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        self._url = url.rstrip("/")
+        self._http = httpx.AsyncClient(base_url=self._url, headers=authorization(token), trust_env=False)
+
+    async def call(self, operation: Operation[Q, R], **fields: Any) -> R:
+        """Ask an operation; see `Client.call`. Raises InputError before anything is sent, and HostError."""
+        call = HttpCall.of(operation, build_request(operation, fields))
+        try:
+            response = await self._http.request(call.method, call.path, headers=call.headers, **call.options)
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            raise _unanswered(self._url, error) from error
+        return cast(R, read_answer(self._url, response))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._http.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCall:
+    """Request of an operation as HTTP carries it; `options` are those of httpx."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    options: dict[str, Any]
+
+    @classmethod
+    def of(cls, operation: Operation[Any, Any], request: Request) -> "HttpCall":
+        """Return the call: fields of the path in the path, the others in query or body. Raises InputError."""
+        if not operation.path:
+            raise InputError(f"{operation.name} is offered over Socket.IO only")
+        fields, headers = request.given(), dict[str, str]()
+        path = operation.path.format_map(
+            {name: quote(str(fields.pop(name)), safe="") for name in operation.path_fields}
+        )
+        options: dict[str, Any] = {"timeout": operation.options.seconds}
+        upload = request_shape(type(request)).upload_field
+        if upload:
+            headers["Content-Type"], options["content"] = "application/octet-stream", getattr(request, upload).content
+        if upload or operation.method in QUERY_METHODS:
+            options["params"] = {name: _to_text(value) for name, value in fields.items()}
+        else:
+            options["json"] = fields
+        return cls(operation.method, path, headers, options)
+
+
 class BytesUpload:
-    """File to upload that is in memory."""
+    """File of a request that is in memory."""
 
     def __init__(self, content: bytes) -> None:
-        self.content = content
-
-    @property
-    def length(self) -> int:
-        """Size in bytes."""
-        return len(self.content)
+        self.content, self.length = content, len(content)
 
     async def read(self, max_bytes: int, too_large: Exception) -> bytes:
         """See `Upload.read`."""
-        if len(self.content) > max_bytes:
+        if self.length > max_bytes:
             raise too_large
         return self.content
 
@@ -77,43 +147,19 @@ class BytesUpload:
         yield await self.read(max_bytes, too_large)
 
 
-class HttpSend:
-    """Sends requests over HTTP, each with the token."""
-
-    def __init__(self, url: str, token: str | None) -> None:
-        self._url, self._headers = url.rstrip("/"), {"Authorization": f"Bearer {token}"} if token else {}
-
-    def __call__(self, operation: Operation[Any, Any], request: Request) -> Any:
-        """Return the JSON of the answer. Raises HostError."""
-        return read_answer(self._url, self._send(**build_http_request(operation, request)))
-
-    def _send(self, method: str, path: str, timeout: float = 60.0, **content: Any) -> httpx.Response:
-        url, headers = self._url + path, {**self._headers, **content.pop("headers", {})}
-        try:
-            return httpx.request(method, url, headers=headers, timeout=timeout, trust_env=False, **content)
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            raise HostError(
-                "no_host", f"no host answers at {self._url}: {str(error) or type(error).__name__}"
-            ) from error
-
-
-def build_http_request(operation: Operation[Any, Any], request: Request) -> dict[str, Any]:
-    """Return the request of an operation as arguments of `httpx.request`, with the path as `path`."""
-    fields = request.given()
-    path = operation.path.format_map({name: quote(str(fields.pop(name)), safe="") for name in operation.path_fields})
-    sent: dict[str, Any] = {"method": operation.method, "path": path, "timeout": operation.options.seconds}
-    upload_field = request_shape(type(request)).upload_field
-    if not upload_field and operation.method not in QUERY_METHODS:
-        return {**sent, "json": fields}
-    sent["params"] = {name: _to_text(value) for name, value in fields.items()}
-    if upload_field:
-        upload: BytesUpload = getattr(request, upload_field)
-        sent |= {"content": upload.content, "headers": {"Content-Type": "application/octet-stream"}}
-    return sent
+def build_request(operation: Operation[Q, Any], fields: dict[str, Any]) -> Q:
+    """Return the request of the given fields, without those that are None. Raises InputError."""
+    given = {name: value for name, value in fields.items() if value is not None}
+    upload = request_shape(operation.request).upload_field
+    content = given.pop(upload, b"") if upload else b""
+    return operation.request.validate(given, upload=BytesUpload(content) if upload else None)
 
 
 def read_answer(url: str, response: httpx.Response) -> Any:
-    """Return the JSON of an answer. Raises HostError for an error of the host, and for what no host answers."""
+    """Return the JSON of an answer, or a file. Raises HostError for an error of the host, and for what is no host."""
+    media_type, _, charset = response.headers.get("Content-Type", "").partition(";")
+    if response.is_success and (name := _FILE_NAME.match(response.headers.get("Content-Disposition", ""))):
+        return File(response.content, media_type, name["name"], is_text=bool(charset))
     try:
         data: Any = response.json()
         if response.is_success:
@@ -121,6 +167,15 @@ def read_answer(url: str, response: httpx.Response) -> Any:
         raise HostError(data["error"]["code"], data["error"]["message"])
     except (ValueError, KeyError, TypeError) as error:
         raise HostError("no_host", f"the server at {url} is not a Sophon host") from error
+
+
+def authorization(token: str | None) -> dict[str, str]:
+    """Return the header of a token; none without one."""
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _unanswered(url: str, error: Exception) -> HostError:
+    return HostError("no_host", f"no host answers at {url}: {str(error) or type(error).__name__}")
 
 
 def _to_text(value: object) -> str:

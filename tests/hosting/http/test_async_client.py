@@ -1,0 +1,56 @@
+"""The client for programs: every operation by one method, and the errors of the host by their codes."""
+
+import sys
+
+import pytest
+from sophon_hosting.features.attachments.operations import download_attachment, upload_attachment
+
+from sophon.errors import InputError
+from sophon_hosting.client_api.reply import File
+from sophon_hosting.features.host.operations import get_current_user
+from sophon_hosting.features.schedules.operations import add_schedule, get_schedule, list_schedules
+from sophon_hosting.operations.client import AsyncClient, HostError
+from tests.hosting.http.conftest import Api
+from tests.hosting.large_texts.test_example_clients import EXAMPLES, run_client
+
+
+async def test_fields_travel_in_path_query_and_body(api: Api) -> None:
+    async with AsyncClient(api.url, "token-of-ada") as ada, AsyncClient(api.url, "token-of-olga") as olga:
+        assert (await ada.call(get_current_user))["user"] == "ada"
+        made = await ada.call(add_schedule, text="read the news", every="day", at="08:00", title=None)
+        assert (await ada.call(get_schedule, schedule_id=made["schedule_id"]))["text"] == "read the news"
+        assert (await olga.call(list_schedules))["items"] == []
+        assert [each["user"] for each in (await olga.call(list_schedules, everything=True))["items"]] == ["ada"]
+
+
+async def test_a_file_goes_there_and_back(api: Api) -> None:
+    async with AsyncClient(api.url, "token-of-ada") as ada:
+        sent = await ada.call(upload_attachment, name="a b.txt", content=b"remember the milk")
+        file = await ada.call(download_attachment, attachment_id=sent["attachment"]["id"])
+        assert isinstance(file, File)
+        assert (file.content, file.media_type, file.name) == (b"remember the milk", "text/plain", "a b.txt")
+
+
+async def test_what_is_refused_is_an_error_with_the_code_of_the_host(api: Api) -> None:
+    async with AsyncClient(api.url, "token-of-bob") as bob, AsyncClient(api.url, "wrong") as nobody:
+        with pytest.raises(InputError, match="texxt: there is no such field"):  # nothing is sent
+            await bob.call(add_schedule, texxt="read the news")
+        with pytest.raises(HostError, match="there is no schedule 'sch_/x'") as refused:
+            await bob.call(get_schedule, schedule_id="sch_/x")
+        assert refused.value.code == "not_found"
+        with pytest.raises(HostError) as refused:
+            await nobody.call(list_schedules)
+        assert refused.value.code == "unauthorized"
+
+
+async def test_where_no_host_answers_the_error_says_so() -> None:
+    async with AsyncClient("http://127.0.0.1:1") as client:  # no program listens on a port of the system
+        with pytest.raises(HostError, match="no host answers") as failed:
+            await client.call(list_schedules)
+        assert failed.value.code == "no_host"
+
+
+async def test_the_example_of_the_documentation_makes_a_schedule_and_says_in_one_line_what_is_refused(api: Api) -> None:
+    program = (sys.executable, str(EXAMPLES / "schedules.py"), api.url)
+    assert (await run_client(*program, "token-of-ada", "read the news")).endswith(" read the news\n")
+    assert (await run_client(*program, "wrong", "read the news", code=1)).startswith("unauthorized: ")
