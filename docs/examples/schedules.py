@@ -8,7 +8,7 @@ from sophon_hosting.operations.client import AsyncClient, HostError
 async def main(url: str, token: str, text: str) -> None:
     async with AsyncClient(url, token) as host:
         try:
-            await host.call(add_schedule, text=text, every="day", at="08:00")
+            await host.call(add_schedule, text=text, cron="0 8 * * *")
         except HostError as error:
             sys.exit(f"{error.code}: {error}")
         for schedule in (await host.call(list_schedules))["items"]:

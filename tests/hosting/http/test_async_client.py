@@ -17,7 +17,7 @@ from tests.hosting.large_texts.test_example_clients import EXAMPLES, run_client
 async def test_fields_travel_in_path_query_and_body(api: Api) -> None:
     async with AsyncClient(api.url, "token-of-ada") as ada, AsyncClient(api.url, "token-of-olga") as olga:
         assert (await ada.call(get_current_user))["user"] == "ada"
-        made = await ada.call(add_schedule, text="read the news", every="day", at="08:00", title=None)
+        made = await ada.call(add_schedule, text="read the news", cron="0 8 * * *", title=None)
         assert (await ada.call(get_schedule, schedule_id=made["schedule_id"]))["text"] == "read the news"
         assert (await olga.call(list_schedules))["items"] == []
         assert [each["user"] for each in (await olga.call(list_schedules, everything=True))["items"]] == ["ada"]
