@@ -21,8 +21,8 @@ from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import make_app
-from sophon_hosting.mcp_server.host_api import HostApi
 from sophon_hosting.mcp_server.server import create_server
+from sophon_hosting.operations.client import AsyncClient
 from sophon_middlewares.chains import twelve
 
 CALLS = 200
@@ -77,7 +77,7 @@ async def main() -> None:
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        await calls("through a host", create_server(lambda _: HostApi(url, None), SystemClock()))
+        await calls("through a host", create_server(lambda _: AsyncClient(url, None), SystemClock()))
         await runner.cleanup()
 
 

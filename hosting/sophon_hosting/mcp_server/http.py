@@ -17,8 +17,8 @@ from sophon.clock import SystemClock
 from sophon.errors import InputError, SophonError
 from sophon.principals import LOCAL_USER
 from sophon_hosting.features.host.operations import get_current_user
-from sophon_hosting.mcp_server.host_api import HostApi, HostRefused
 from sophon_hosting.mcp_server.server import create_server
+from sophon_hosting.operations.client import AsyncClient, HostError, HostUnreachable
 
 PATH = "/mcp"
 SHUTDOWN_SECONDS = 5
@@ -44,7 +44,7 @@ class HostTokenVerifier:
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return whose token it is; None if the host refuses it, or does not answer."""
         try:
-            async with HostApi(self._url, token) as api:
+            async with AsyncClient(self._url, token) as api:
                 me = await api.call(get_current_user)
         except SophonError:
             return None
@@ -86,7 +86,7 @@ def build_app(url: str, address: HttpAddress, own_name: str, *, has_users: bool)
         allowed_hosts=[own_name, *loopback, *others], allowed_origins=list(address.allowed_origins)
     )
     issuer = AnyHttpUrl(url)
-    app = create_server(lambda ctx: HostApi(url, _token_of(ctx) if has_users else None), SystemClock())
+    app = create_server(lambda ctx: AsyncClient(url, _token_of(ctx) if has_users else None), SystemClock())
     return app.streamable_http_app(
         streamable_http_path=PATH,
         transport_security=security,
@@ -97,9 +97,11 @@ def build_app(url: str, address: HttpAddress, own_name: str, *, has_users: bool)
 
 async def _has_users(url: str) -> bool:
     try:
-        async with HostApi(url, None) as api:
+        async with AsyncClient(url, None) as api:
             await api.call(get_current_user)
-    except HostRefused:
+    except HostUnreachable:
+        raise
+    except HostError:
         return True
     return False
 
@@ -109,7 +111,7 @@ def _token_of(ctx: Any) -> str:
     request = ctx.request
     access = getattr(request.user, "access_token", None) if request is not None else None
     if access is None:
-        raise HostRefused("unauthorized", "this request has no token")
+        raise HostError("unauthorized", "this request has no token")
     return str(access.token)
 
 

@@ -23,16 +23,16 @@ from sophon_hosting.features.sessions.history import list_messages
 from sophon_hosting.features.sessions.operations import list_sessions
 from sophon_hosting.features.tasks.messages import call_tool, send_message
 from sophon_hosting.features.tools.operations import list_tools
-from sophon_hosting.mcp_server.host_api import HostApi, HostRefused, JsonRow
-from sophon_hosting.mcp_server.task_follower import follow_task
+from sophon_hosting.mcp_server.task_follower import JsonRow, follow_task
 from sophon_hosting.mcp_server.tool_changes import ConnectionToolWatch, serve_subscription
+from sophon_hosting.operations.client import AsyncClient, HostError
 
 log = logging.getLogger("sophon.mcp")
 
 Request = Any
 """mcp's ServerRequestContext, whose type parameters differ by transport."""
 
-OpenApi = Callable[[Request], AbstractAsyncContextManager[HostApi]]
+OpenApi = Callable[[Request], AbstractAsyncContextManager[AsyncClient]]
 """Returns the host's API with the token of who made a request."""
 
 SESSIONS_URI = "sophon://sessions"
@@ -135,7 +135,7 @@ class _Handlers:
                     )
                     return _to_result(result_of_turn(await follow_task(api, accepted, report, self._clock)))
                 if params.name in TURN_TOOLS:
-                    raise HostRefused("not_found", f"there is no tool {params.name!r}")
+                    raise HostError("not_found", f"there is no tool {params.name!r}")
                 accepted = await api.call(call_tool, name=params.name, arguments=arguments, client_message_id=key)
                 return _to_result(result_of_call(await follow_task(api, accepted, report, self._clock)))
 
@@ -159,7 +159,7 @@ class _Handlers:
                 elif uri.startswith(f"{SESSIONS_URI}/"):
                     data = await _read_transcript(api, unquote(uri.removeprefix(f"{SESSIONS_URI}/")))
                 else:
-                    raise HostRefused("not_found", f"there is no resource {uri!r}")
+                    raise HostError("not_found", f"there is no resource {uri!r}")
         text = json.dumps(data, ensure_ascii=False, indent=1)
         contents = types.TextResourceContents(uri=uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[contents])
@@ -197,11 +197,11 @@ def _may_chat(me: CurrentUser) -> bool:
 def _read_question(arguments: dict[str, Any]) -> tuple[str, str | None]:
     message, session_id = arguments.pop("message", None), arguments.pop("session", None)
     if arguments:
-        raise HostRefused("invalid_arguments", f"{ASK_AGENT} has no argument {next(iter(arguments))!r}")
+        raise HostError("invalid_arguments", f"{ASK_AGENT} has no argument {next(iter(arguments))!r}")
     if not isinstance(message, str) or not message.strip():
-        raise HostRefused("invalid_arguments", f"{ASK_AGENT} needs `message`, a text that is not empty")
+        raise HostError("invalid_arguments", f"{ASK_AGENT} needs `message`, a text that is not empty")
     if session_id is not None and (not isinstance(session_id, str) or not session_id):
-        raise HostRefused("invalid_arguments", "`session` must be the id of a session")
+        raise HostError("invalid_arguments", "`session` must be the id of a session")
     return message, session_id
 
 
@@ -249,7 +249,7 @@ def _to_resource(row: JsonRow) -> types.Resource:
     )
 
 
-async def _read_transcript(api: HostApi, session_id: str) -> list[JsonRow]:
+async def _read_transcript(api: AsyncClient, session_id: str) -> list[JsonRow]:
     """Return the messages of a session, oldest first, up to `MAX_TRANSCRIPT_BYTES`."""
     found: list[JsonRow] = []
     after, size, more = 0, 0, True

@@ -9,18 +9,18 @@ from mcp.server.stdio import stdio_server
 
 from sophon.clock import SystemClock
 from sophon_hosting.features.host.operations import get_current_user
-from sophon_hosting.mcp_server.host_api import HostApi
 from sophon_hosting.mcp_server.server import create_server
 from sophon_hosting.mcp_server.tool_changes import ConnectionToolWatch
+from sophon_hosting.operations.client import AsyncClient
 
 
 async def serve_stdio(url: str, token: str | None) -> None:
-    """Serve one client until it closes stdin. Raises HostRefused, HostUnreachable before that."""
-    async with HostApi(url, token) as api:
+    """Serve one client until it closes stdin. Raises HostError, HostUnreachable before that."""
+    async with AsyncClient(url, token) as api:
         await api.call(get_current_user)
 
         @asynccontextmanager
-        async def open_api(_: Any) -> AsyncGenerator[HostApi]:
+        async def open_api(_: Any) -> AsyncGenerator[AsyncClient]:
             yield api
 
         clock = SystemClock()

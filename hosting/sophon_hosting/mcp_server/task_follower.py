@@ -12,9 +12,12 @@ from sophon.errors import SophonError
 from sophon.events import event_type
 from sophon_hosting.features.sessions.history import list_session_events
 from sophon_hosting.features.tasks.operations import cancel_task, get_task
-from sophon_hosting.mcp_server.host_api import HostApi, HostUnreachable, JsonRow
+from sophon_hosting.operations.client import AsyncClient, HostUnreachable
 
 log = logging.getLogger("sophon.mcp")
+
+JsonRow: TypeAlias = Mapping[str, Any]
+"""JSON object of an answer."""
 
 Report: TypeAlias = Callable[[str], Awaitable[None]]
 
@@ -34,8 +37,8 @@ EVENTS_PER_PAGE = 1000
 MAX_TEXT_CHARACTERS = 300
 
 
-async def follow_task(api: HostApi, accepted: JsonRow, report: Report, clock: Clock) -> JsonRow:
-    """Return a task once it is finished. Raises HostRefused, HostUnreachable.
+async def follow_task(api: AsyncClient, accepted: JsonRow, report: Report, clock: Clock) -> JsonRow:
+    """Return a task once it is finished. Raises HostError, HostUnreachable.
 
     If this coroutine is cancelled, it cancels the task before it ends.
     """
@@ -51,7 +54,7 @@ async def follow_task(api: HostApi, accepted: JsonRow, report: Report, clock: Cl
         raise
 
 
-async def _follow(api: HostApi, task_id: str, session_id: str, report: Report, clock: Clock) -> JsonRow:
+async def _follow(api: AsyncClient, task_id: str, session_id: str, report: Report, clock: Clock) -> JsonRow:
     seq, answered_at = 0, clock.monotonic()
     while True:
         try:

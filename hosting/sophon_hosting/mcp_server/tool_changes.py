@@ -12,7 +12,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from sophon.clock import Clock
 from sophon.errors import SophonError
 from sophon_hosting.features.tools.operations import get_tools_version
-from sophon_hosting.mcp_server.host_api import HostApi, HostUnreachable
+from sophon_hosting.operations.client import AsyncClient, HostUnreachable
 
 log = logging.getLogger("sophon.mcp")
 
@@ -23,8 +23,8 @@ RETRY_SECONDS = 1.0
 """Pause before a host that does not answer is asked again."""
 
 
-async def watch_tools(api: HostApi, version: str, notify: Callable[[], Awaitable[None]], clock: Clock) -> None:
-    """Await `notify` after each change of the tools since a version, "" for that of now. Raises HostRefused.
+async def watch_tools(api: AsyncClient, version: str, notify: Callable[[], Awaitable[None]], clock: Clock) -> None:
+    """Await `notify` after each change of the tools since a version, "" for that of now. Raises HostError.
 
     A host that does not answer is asked again: if its tools are others when it is back, that is a change too.
     """
@@ -40,7 +40,7 @@ async def watch_tools(api: HostApi, version: str, notify: Callable[[], Awaitable
 
 
 async def serve_subscription(
-    ctx: Any, params: types.SubscriptionsListenRequestParams, api: HostApi | None, clock: Clock
+    ctx: Any, params: types.SubscriptionsListenRequestParams, api: AsyncClient | None, clock: Clock
 ) -> types.SubscriptionsListenResult:
     """Serve `subscriptions/listen` until the client goes; without an `api`, for who may call no tools, nothing comes.
 
@@ -64,7 +64,7 @@ class ConnectionToolWatch:
     It begins with the first list of tools: who has listed none has no use for the news.
     """
 
-    def __init__(self, api: HostApi, clock: Clock) -> None:
+    def __init__(self, api: AsyncClient, clock: Clock) -> None:
         self._api, self._clock = api, clock
         self._task: asyncio.Task[None] | None = None
 

@@ -31,6 +31,13 @@ class HostError(SophonError):
         super().__init__(message)
 
 
+class HostUnreachable(HostError):
+    """The host does not answer (code `no_host`)."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__("no_host", f"no host answers at {url}: {reason}")
+
+
 class Send(Protocol):
     """Carries the request of an operation to a host and returns its result. Raises SophonError."""
 
@@ -82,17 +89,17 @@ class AsyncClient:
     """
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        self._url = url.rstrip("/")
-        self._http = httpx.AsyncClient(base_url=self._url, headers=authorization(token), trust_env=False)
+        self.url = url.rstrip("/")
+        self._http = httpx.AsyncClient(base_url=self.url, headers=authorization(token), trust_env=False)
 
     async def call(self, operation: Operation[Q, R], **fields: Any) -> R:
-        """Ask an operation; see `Client.call`. Raises InputError before anything is sent, and HostError."""
+        """Ask an operation; see `Client.call`. Raises InputError before it is sent, HostError, HostUnreachable."""
         call = HttpCall.of(operation, build_request(operation, fields))
         try:
             response = await self._http.request(call.method, call.path, headers=call.headers, **call.options)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            raise _unanswered(self._url, error) from error
-        return cast(R, read_answer(self._url, response))
+            raise _unanswered(self.url, error) from error
+        return cast(R, read_answer(self.url, response))
 
     async def __aenter__(self) -> Self:
         return self
@@ -174,8 +181,8 @@ def authorization(token: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def _unanswered(url: str, error: Exception) -> HostError:
-    return HostError("no_host", f"no host answers at {url}: {str(error) or type(error).__name__}")
+def _unanswered(url: str, error: Exception) -> HostUnreachable:
+    return HostUnreachable(url, str(error) or type(error).__name__)
 
 
 def _to_text(value: object) -> str:

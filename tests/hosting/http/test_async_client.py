@@ -25,7 +25,7 @@ async def test_fields_travel_in_path_query_and_body(api: Api) -> None:
 
 async def test_a_file_goes_there_and_back(api: Api) -> None:
     async with AsyncClient(api.url, "token-of-ada") as ada:
-        sent = await ada.call(upload_attachment, name="a b.txt", content=b"remember the milk")
+        sent = await ada.call(upload_attachment, name="a b.txt", file=b"remember the milk")
         file = await ada.call(download_attachment, attachment_id=sent["attachment"]["id"])
         assert isinstance(file, File)
         assert (file.content, file.media_type, file.name) == (b"remember the milk", "text/plain", "a b.txt")

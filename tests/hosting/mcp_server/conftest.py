@@ -11,8 +11,8 @@ import pytest
 from mcp import Client
 
 from sophon.clock import SystemClock
-from sophon_hosting.mcp_server.host_api import HostApi
 from sophon_hosting.mcp_server.server import create_server
+from sophon_hosting.operations.client import AsyncClient
 from tests.hosting.http.conftest import Api, api, serve
 from tests.programs import program
 
@@ -44,7 +44,7 @@ async def connect() -> AsyncIterator[Callable[..., Any]]:
     async with AsyncExitStack() as stack:
 
         async def connect(host: Api, token: str = "token-of-ada") -> Client:
-            server = create_server(lambda _: HostApi(host.url, token), SystemClock())
+            server = create_server(lambda _: AsyncClient(host.url, token), SystemClock())
             return await stack.enter_async_context(Client(server))
 
         yield connect

@@ -17,8 +17,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from sophon.clock import SystemClock
 from sophon_hosting.mcp_server import task_follower
-from sophon_hosting.mcp_server.host_api import HostApi
 from sophon_hosting.mcp_server.server import create_server
+from sophon_hosting.operations.client import AsyncClient
 from tests.hosting.mcp_server.conftest import PROGRAM, decide, environment
 
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -120,9 +120,9 @@ async def test_a_host_that_is_killed_is_one_clear_error(program: Any, monkeypatc
     monkeypatch.setattr(task_follower, "LOST_SECONDS", 0.0)
     world = program()
     serving = await asyncio.to_thread(world.serve)
-    async with Client(create_server(lambda _: HostApi(serving.url, None), SystemClock())) as client:
+    async with Client(create_server(lambda _: AsyncClient(serving.url, None), SystemClock())) as client:
         call = asyncio.create_task(client.call_tool("ask_agent", {"message": "wait"}))
         await world.appears("waiting")
         await serving.ended(signal.SIGKILL)
-        with pytest.raises(MCPError, match=r"^the Sophon host at .* does not answer$"):
+        with pytest.raises(MCPError, match=r"^no host answers at http:.*"):
             await call
