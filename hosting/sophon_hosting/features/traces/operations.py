@@ -2,6 +2,7 @@
 
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
+from sophon.errors import NotFound
 from sophon.traces.trace import Trace
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.sessions.history_results import RecordView, TurnRecords, record_to_json
@@ -66,7 +67,7 @@ class TraceQuery(NamedTrace):
     format: Literal["json", "otlp"] = "json"
 
 
-@table.operation("GET /api/traces", needs="Read")
+@table.operation("GET /api/traces", needs="Read", errors=(NotFound,))
 async def list_traces(caller: Caller, request: ListTraces) -> TraceList:
     """List the traces without their parts, the newest first."""
     stored_id = None
@@ -86,7 +87,10 @@ async def list_traces(caller: Caller, request: ListTraces) -> TraceList:
 
 @table.operation("GET /api/traces/{task_id}", needs="Read", on=TRACE)
 async def get_trace(caller: Caller, request: TraceQuery, trace: Trace) -> TraceDetails | OtlpTrace:
-    """Return the trace of a task; as OTLP it is a download."""
+    """Return the trace of a task; as OTLP it is a download.
+
+    That of a task that runs (status `running`) is the trace up to now, from the process that runs it.
+    """
     shown = to_client_trace(caller, trace)
     if request.format == "json":
         return trace_to_json(shown)
