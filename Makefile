@@ -53,7 +53,7 @@ fix: $(VENV)/.dev ## let ruff fix what it can
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-generate: $(VENV)/.dev ## write the OpenAPI document and the tables of docs/ anew, from the code
+generate: $(VENV)/.dev ## write the OpenAPI document, the types of the page and the tables of docs/ anew, from the code
 	$(BIN)/python -m sophon_hosting.reference
 	$(BIN)/python -m tests.hosting.permissions
 

@@ -1,6 +1,6 @@
 """JSON Schemas of the requests and results of operations. For documents that are generated: it loads pydantic."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import UnionType
 from typing import Any, Union, cast, get_args, get_origin
 
@@ -58,6 +58,19 @@ def json_result(result: Any) -> Any:
 def union_members(hint: Any) -> tuple[Any, ...]:
     """Return the types of a union, or the type."""
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def references(node: object) -> Iterator[str]:
+    """Yield the names of the types to which a schema, or a structure that has schemas, refers, by itself."""
+    if isinstance(node, dict):
+        for key, value in cast(dict[str, object], node).items():
+            if key == "$ref":
+                yield str(value).rpartition("/")[2]
+            else:
+                yield from references(value)
+    elif isinstance(node, list):
+        for each in cast(list[object], node):
+            yield from references(each)
 
 
 class _Generator(GenerateJsonSchema):

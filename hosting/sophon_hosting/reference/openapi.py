@@ -1,8 +1,8 @@
 """OpenAPI document of the operations that HTTP offers, with their schemas, errors, examples and permissions."""
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, cast
+from collections.abc import Mapping
+from typing import Any, Final
 
 from sophon._version import __version__
 from sophon_hosting.client_api.reply import File, JsonLines
@@ -13,7 +13,7 @@ from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.permission import describe_permissions
 from sophon_hosting.operations.request import PERMISSION_KEY, request_shape
 from sophon_hosting.operations.table import Registry
-from sophon_hosting.reference.json_schemas import JsonSchema, OperationSchemas, union_members
+from sophon_hosting.reference.json_schemas import JsonSchema, OperationSchemas, references, union_members
 from sophon_hosting.reference.openapi_errors import ERROR_SCHEMA, codes_by_status, error_response
 
 INTRODUCTION: Final = (
@@ -169,22 +169,10 @@ def _without_null(schema: JsonSchema) -> JsonSchema:
 def _list_used(paths: object, schemas: Mapping[str, JsonSchema]) -> dict[str, JsonSchema]:
     """Return the schemas to which paths refer, also by other schemas: those of parameters stand in the paths."""
     found: dict[str, JsonSchema] = {"Error": schemas["Error"]}
-    waiting = list(_references(paths))
+    waiting = list(references(paths))
     while waiting:
         name = waiting.pop()
         if name not in found and name in schemas:
             found[name] = schemas[name]
-            waiting += _references(schemas[name])
+            waiting += references(schemas[name])
     return found
-
-
-def _references(node: object) -> Iterator[str]:
-    if isinstance(node, dict):
-        for key, value in cast(dict[str, object], node).items():
-            if key == "$ref":
-                yield str(value).rpartition("/")[2]
-            else:
-                yield from _references(value)
-    elif isinstance(node, list):
-        for each in cast(list[object], node):
-            yield from _references(each)

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecisionQueue, type DecisionSocket } from "../src/model/decision-queue";
 import { ApiError } from "../src/wire/http-api";
+import type { Asked, SocketOperation } from "../src/wire/operation";
+import type { ApprovalDecision } from "../src/wire/types";
 
 type Answer = "ok" | ApiError;
 
@@ -12,10 +14,11 @@ class Host implements DecisionSocket {
 
   constructor(private readonly answers: Answer[]) {}
 
-  request(event: string, payload: Record<string, unknown>): Promise<unknown> {
-    this.received.push([event, payload["approval_id"], payload["decision"]]);
+  call<Request, Result>(operation: SocketOperation<Request, Result>, ...[request]: Asked<Request>): Promise<Result> {
+    const { approval_id: id, decision } = request as ApprovalDecision;
+    this.received.push([operation.event, id, decision]);
     const answer = this.answers.shift() ?? "ok";
-    return answer === "ok" ? Promise.resolve({}) : Promise.reject(answer);
+    return answer === "ok" ? Promise.resolve({} as Result) : Promise.reject(answer);
   }
 }
 

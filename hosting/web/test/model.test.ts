@@ -8,7 +8,7 @@ import { buildFields, parseForm, parseJsonArguments, fieldText } from "../src/mo
 import { stripParts } from "../src/model/middleware-labels";
 import { parseTrialArguments } from "../src/model/policy-trial";
 import { turnsFromRecords } from "../src/model/turns-from-records";
-import type { LogRecord } from "../src/wire/protocol";
+import type { RecordView } from "../src/wire/types";
 
 const SCHEMA = {
   properties: {
@@ -51,7 +51,7 @@ test("arguments are an object", () => {
   assert.match(String(parseJsonArguments("{")), /^Not valid JSON/u);
 });
 
-const record = (seq: number, task_id: string, more: Partial<LogRecord>): LogRecord => ({ seq, kind: "message", task_id, at: "", ...more });
+const record = (seq: number, task_id: string, more: Partial<RecordView>): RecordView => ({ seq, kind: "message", task_id, at: "", ...more });
 
 test("records become turns, with their tool calls and outcomes", () => {
   const turns = turnsFromRecords([
@@ -91,7 +91,7 @@ test("a waterfall has a bar for each timed part, in order of its start", () => {
   const found = buildWaterfallBars([
     { event: "task_queued", at: at(1000), data: { ...ids, position: 0, text: "" } },
     { event: "task_started", at: at(1100), data: { ...ids, started_at: "" } },
-    { event: "model_attempt", at: at(1600), data: { ...ids, purpose: "reply", model: "p/m", outcome: "ok", duration_ms: 400, usage: { input_tokens: 1, output_tokens: 1, cost_micros: 0, cached_input_tokens: 0 }, detail: "" } },
+    { event: "model_attempt", at: at(1600), data: { ...ids, purpose: "reply", model: "p/m", outcome: "ok", duration_ms: 400, usage: { input_tokens: 1, output_tokens: 1, cost_micros: 0, cached_input_tokens: 0, unpriced_tokens: 0 }, detail: "", key: null, first_token_ms: null, span_id: "" } },
     { event: "tool_call_started", at: at(1600), data: { ...ids, call_id: "c", tool: "look", arguments_digest: "", arguments: {} } },
     { event: "tool_call_completed", at: at(1900), data: { ...ids, call_id: "c", tool: "look", outcome: "completed", duration_ms: 300, result: "" } },
   ] satisfies TimedEvent[]);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildTraceTree, type TraceRow } from "../src/model/trace-tree";
-import type { TraceDetails, TurnMessage } from "../src/wire/protocol";
+import type { RecordView, TraceDetails } from "../src/wire/types";
 
 const USAGE = { input_tokens: 1, output_tokens: 1, cost_micros: 0 };
 
@@ -11,19 +11,19 @@ function attempt(start: number, more: object = {}): TraceDetails["attempts"][num
 }
 
 function call(id: string, start: number, step = ""): TraceDetails["tools"][number] {
-  return { call_id: id, tool: "clock", outcome: "completed", arguments: "{}", start_ms: start, duration_ms: 1, risk: "low", verdicts: [], step };
+  return { call_id: id, tool: "clock", outcome: "completed", arguments: "{}", arguments_digest: "", result_characters: 0, start_ms: start, duration_ms: 1, risk: "low", verdicts: [], step };
 }
 
 function trace(more: object): TraceDetails {
   return { attempts: [], tools: [], approvals: [], steps: [], agents: [], notes: [], stages: [], ...more } as unknown as TraceDetails;
 }
 
-const MESSAGES: TurnMessage[] = [
+const MESSAGES = [
   { role: "user", content: "now?" },
   { role: "assistant", content: "", tool_calls: [{ id: "c", name: "clock", arguments: {} }] },
   { role: "tool", content: "noon", tool_call_id: "c" },
   { role: "assistant", content: "It is noon." },
-];
+].map((each, seq) => ({ seq, kind: "message", task_id: "t", at: null, ...each }) as RecordView);
 
 test("each reply has its message and the one before it, and each call its result", () => {
   const rows = buildTraceTree(trace({ attempts: [attempt(0, { outcome: "overloaded" }), attempt(1), attempt(5)], tools: [call("c", 3)] }), MESSAGES);

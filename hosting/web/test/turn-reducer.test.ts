@@ -3,11 +3,11 @@ import { test } from "node:test";
 import { applyEvent, createTurn, fullText, openApprovals, type Turn } from "../src/model/turn-reducer";
 import { describeActivity } from "../src/model/middleware-labels";
 import { formatUsageCost } from "../src/text/format";
-import type { EventName, Payloads, WireEvent } from "../src/wire/protocol";
+import type { EventName, Payloads, WireEvent } from "../src/wire/events";
 
-const USAGE = { input_tokens: 10, output_tokens: 5, cost_micros: 7, cached_input_tokens: 0 };
+const USAGE = { input_tokens: 10, output_tokens: 5, cost_micros: 7, cached_input_tokens: 0, unpriced_tokens: 0 };
 
-function event<Name extends EventName>(name: Name, data: Payloads[Name], run = "t"): WireEvent {
+function event<Name extends EventName>(name: Name, data: Partial<Payloads[Name]>, run = "t"): WireEvent {
   return { event: name, data: { session_id: "s", task_id: "t", run_id: run, ...data } } as unknown as WireEvent;
 }
 
@@ -225,7 +225,7 @@ test("a piece of reasoning after the end of the turn does not open the reasoning
   assert.deepEqual(contents(turn), ["one plus one", "2"]);
 });
 
-const verdict = { guard: "Protection", verdict: "block", rule: "protected_read_only", tier: 0, reason: "SOUL.md can only be read" };
+const verdict = { guard: "Protection", verdict: "block", rule: "protected_read_only", tier: 0, reason: "SOUL.md can only be read" } as const;
 
 test("a call that a guard blocks shows its arguments and the verdict, once after a resume", () => {
   const said = event("guard_verdict", { ...verdict, call_id: "c", tool: "files.write", arguments: { path: "SOUL.md" } });
@@ -285,7 +285,7 @@ test("while one of two calls runs, a tool is running", () => {
 });
 
 test("a reply that is written after a retry or a plan is what the turn does now", () => {
-  for (const status of ["retrying", "planning"]) {
+  for (const status of ["retrying", "planning"] as const) {
     const turn = after(RUNNING, event("agent_status", { status, detail: "why" }), chunk(1, "Tea", 0));
     assert.equal(describeActivity(turn), "writing");
   }

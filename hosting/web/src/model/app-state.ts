@@ -1,19 +1,21 @@
 // Application state (signals) and the actions of the user.
 import { computed, effect, signal } from "@preact/signals";
-import { download, getJson, ApiError, sendJson } from "../wire/http-api";
+import { ApiError, call, download } from "../wire/http-api";
+import * as operations from "../wire/operations";
 import { loadLargeFields } from "../wire/large-texts";
 import { SocketConnection } from "../wire/socket";
-import type { Attachment, ApprovalInfo, ChainInfo, CurrentUser, ProviderInfo, SessionSummary, SkillInfo, ToolInfo, WireEvent } from "../wire/protocol";
+import type { WireEvent } from "../wire/events";
+import type { ApprovalDecision, ApprovalView, AttachmentDetail, ChainView, CurrentUser, ListedTool, ProviderModels, SessionPage, SessionView, SkillView } from "../wire/types";
 import { forgetToken, storeToken } from "../wire/token-storage";
 import { BranchRequests } from "./branches";
 import { canContinue, continuationMessage } from "./continuation";
 import { forgetDrafts } from "./drafts";
 import { LiveSession, type SessionChoices } from "./live-session";
-import { DecisionQueue, isTemporaryError, type ApprovalDecision } from "./decision-queue";
+import { DecisionQueue, isTemporaryError } from "./decision-queue";
 import { isOffTheRecord } from "./off-the-record";
 import { noteEndedTurn, notifyReader } from "./notifications";
 import { searchMessages } from "./message-search";
-import { newId, SendQueue, type SendAcknowledgement } from "./send-queue";
+import { newId, SendQueue } from "./send-queue";
 import { navigate, route } from "./router";
 import { saveFile } from "./save-file";
 import { t } from "../text/translate";
@@ -25,20 +27,20 @@ export const currentUser = signal<CurrentUser | null>(null);
 /** Message of the sign-in form; empty shows the form without one, null shows no form. */
 export const signInMessage = signal<string | null>(null);
 export const connectionState = signal<ConnectionState>("connecting");
-export const sessions = signal<readonly SessionSummary[] | null>(null);
+export const sessions = signal<readonly SessionView[] | null>(null);
 export const searchText = signal("");
 /** Whether the list has the archived conversations instead of the others. */
 export const listsArchived = signal(false);
 /** Cursor of the page that follows the listed sessions; null if all are listed. */
 export const nextSessions = signal<string | null>(null);
-export const approvals = signal<readonly ApprovalInfo[]>([]);
+export const approvals = signal<readonly ApprovalView[]>([]);
 /** Sessions with a running turn or an open approval, as far as known from events. */
 export const sessionActivity = signal<ReadonlyMap<string, "running" | "waiting">>(new Map());
-export const chain = signal<ChainInfo | null>(null);
-export const providers = signal<readonly ProviderInfo[]>([]);
-export const tools = signal<ReadonlyMap<string, ToolInfo>>(new Map());
+export const chain = signal<ChainView | null>(null);
+export const providers = signal<readonly ProviderModels[]>([]);
+export const tools = signal<ReadonlyMap<string, ListedTool>>(new Map());
 /** The skills that a person may call from the message field. */
-export const callableSkills = signal<readonly SkillInfo[]>([]);
+export const callableSkills = signal<readonly SkillView[]>([]);
 /** A message about an error or a finished action, shown for some seconds. */
 export const notice = signal<(ErrorText & { isError: boolean }) | null>(null);
 /** Whether the dialog with the keyboard shortcuts is open. */
@@ -85,7 +87,7 @@ export async function start(): Promise<void> {
   // A conversation that the address names is requested together with the user.
   if (route.value.page === "session") getOrCreateSession(route.value.id).prefetch();
   try {
-    user = await getJson<CurrentUser>("/api/me");
+    user = await call(operations.getCurrentUser);
   } catch (error) {
     for (const session of liveSessions.values()) session.forgetPrefetched();
     if (error instanceof ApiError && error.code === "unauthorized") {
@@ -127,8 +129,8 @@ export async function branch(session: LiveSession, task: string, how: { content:
     try {
       const accepted =
         "content" in how
-          ? await chatSocket!.request<SendAcknowledgement>("send_message", { session_id: session.id, replaces: task, content: how.content, client_message_id: id })
-          : await chatSocket!.request<SendAcknowledgement>("regenerate", { session_id: session.id, task_id: task, client_message_id: id, ...how });
+          ? await chatSocket!.call(operations.sendMessage, { session_id: session.id, replaces: task, content: how.content, client_message_id: id })
+          : await chatSocket!.call(operations.regenerate, { session_id: session.id, task_id: task, client_message_id: id, ...how });
       branchRequests.end(request);
       navigate({ page: "session", id: accepted.session_id });
       announcement.value = t("You are now in a new version of the conversation; the old one is kept.");
@@ -176,7 +178,7 @@ function storeChoices(id: string): Promise<void> | null {
     .then(() => void (session.newChoices.value = null));
 }
 
-export function sendMessage(text: string, attachments: readonly Attachment[] = []): void {
+export function sendMessage(text: string, attachments: readonly AttachmentDetail[] = []): void {
   const session = currentSession.value;
   if (session === null) return;
   if (notice.peek()?.isError) notice.value = null; // what was wrong with the text is corrected
@@ -197,7 +199,7 @@ export function startSession(): void {
 /** Begins a conversation off the record; the host chooses its id. */
 export async function startOffTheRecord(): Promise<void> {
   await reportErrors(async () => {
-    const { session_id } = await sendJson<SessionSummary>("POST", "/api/sessions", { mode: "otr" });
+    const { session_id } = await call(operations.openSession, { mode: "otr" });
     navigate({ page: "session", id: session_id });
     announcement.value = t("New conversation off the record");
   });
@@ -215,7 +217,7 @@ export function untitledSession(): string {
 }
 
 /** The stored facts of a session: those of the list, or, for a branch that is not listed, those it was opened with. */
-function summaryOf(id: string): SessionSummary | undefined {
+function summaryOf(id: string): SessionView | undefined {
   return sessions.value?.find((each) => each.session_id === id) ?? liveSessions.get(id)?.summary.value ?? undefined;
 }
 
@@ -227,7 +229,7 @@ export function sessionTitle(id: string): string {
 }
 
 export async function cancelTask(task: string): Promise<void> {
-  await reportErrors(() => chatSocket!.request("cancel_task", { task_id: task }));
+  await reportErrors(() => chatSocket!.call(operations.cancelTask, { task_id: task }));
 }
 
 /** Cancels the newest unfinished turn. */
@@ -238,7 +240,7 @@ export function cancelLastTask(): void {
 
 /** Says what the user thinks of an answer: -1 (bad) to 1 (good), 0 takes it back. The host's event changes the turn. */
 export async function rateAnswer(task: string, value: number, text = ""): Promise<void> {
-  await reportErrors(() => chatSocket!.request("send_feedback", { task_id: task, value, ...(text === "" ? {} : { text }), source: "page" }));
+  await reportErrors(() => chatSocket!.call(operations.sendFeedback, { task_id: task, value, ...(text === "" ? {} : { text }), source: "page" }));
 }
 
 export async function decideApproval(decision: ApprovalDecision): Promise<boolean> {
@@ -249,20 +251,20 @@ export async function decideApproval(decision: ApprovalDecision): Promise<boolea
 }
 
 export async function renameSession(session: string, title: string): Promise<void> {
-  await reportErrors(() => sendJson("PATCH", sessionPath(session), { title }));
+  await reportErrors(() => call(operations.changeSession, { session_id: session, title }));
   await refreshSessions();
 }
 
 /** Pins or archives a conversation, or no longer. */
 export async function markSession(session: string, marks: { pinned?: boolean; archived?: boolean }): Promise<void> {
-  await reportErrors(() => sendJson("PATCH", sessionPath(session), marks));
+  await reportErrors(() => call(operations.changeSession, { session_id: session, ...marks }));
   await refreshSessions();
 }
 
 /** Copies a session, or its beginning up to the end of a task, as a conversation of its own, and goes there. */
 export async function forkSession(session: string, task?: string): Promise<void> {
   await reportErrors(async () => {
-    const copy = await sendJson<SessionSummary>("POST", `${sessionPath(session)}/fork`, task === undefined ? {} : { task_id: task });
+    const copy = await call(operations.forkSession, { source_id: session, task_id: task });
     await refreshSessions();
     navigate({ page: "session", id: copy.session_id });
     notice.value = { text: t("You are now in the copy; the original conversation is unchanged."), isError: false };
@@ -270,7 +272,7 @@ export async function forkSession(session: string, task?: string): Promise<void>
 }
 
 export async function deleteSession(session: string): Promise<void> {
-  const done = await reportErrors(() => sendJson("DELETE", sessionPath(session)));
+  const done = await reportErrors(() => call(operations.deleteSession, { session_id: session }));
   if (!done) return;
   liveSessions.delete(session);
   if (route.value.page === "session" && route.value.id === session) navigate({ page: "new" }, true);
@@ -279,7 +281,7 @@ export async function deleteSession(session: string): Promise<void> {
 
 export async function exportSession(session: string, format: "markdown" | "json"): Promise<void> {
   await reportErrors(async () => {
-    saveFile(await download(`${sessionPath(session)}/export?format=${format}`), `session-${session}.${format === "json" ? "json" : "md"}`);
+    saveFile(await download(operations.exportSession, { session_id: session, format }), `session-${session}.${format === "json" ? "json" : "md"}`);
   });
 }
 
@@ -287,17 +289,15 @@ export async function exportSession(session: string, format: "markdown" | "json"
 const SESSIONS_PER_PAGE = 100;
 const MAX_REFRESHED_SESSIONS = 1000;
 
-type SessionPage = { items: SessionSummary[]; next_cursor: string | null };
-
 function getSessionPage(page: { limit: number; cursor?: string }): Promise<SessionPage> {
   const kind = searchText.value !== "" ? "all" : listsArchived.value ? "archived" : "open";
-  return getJson<SessionPage>("/api/sessions", { ...page, kind, q: searchText.value, everything: currentUser.value?.operator === true });
+  return call(operations.listSessions, { ...page, kind, q: searchText.value, everything: currentUser.value?.operator === true });
 }
 
 /** The pinned conversations, which are listed first however old they are; none in other lists. */
-async function getPinnedSessions(): Promise<SessionSummary[]> {
+async function getPinnedSessions(): Promise<SessionView[]> {
   if (searchText.value !== "" || listsArchived.value) return [];
-  return (await getJson<SessionPage>("/api/sessions", { kind: "pinned", limit: SESSIONS_PER_PAGE })).items;
+  return (await call(operations.listSessions, { kind: "pinned", limit: SESSIONS_PER_PAGE })).items;
 }
 
 /** Append the next page to the list of sessions. */
@@ -339,10 +339,10 @@ export async function refreshSessions(): Promise<void> {
 export async function refreshHost(): Promise<void> {
   try {
     const [running, models, known, skills] = await Promise.all([
-      getJson<ChainInfo>("/api/chain"),
-      getJson<{ items: ProviderInfo[] }>("/api/models"),
-      getJson<{ items: ToolInfo[] }>("/api/tools"),
-      getJson<{ items: SkillInfo[] }>("/api/skills"),
+      call(operations.getChain),
+      call(operations.listModels),
+      call(operations.listTools),
+      call(operations.listSkills),
     ]);
     callableSkills.value = skills.items.filter((each) => each.callable && each.enabled);
     chain.value = running;
@@ -357,7 +357,7 @@ export async function refreshApprovals(): Promise<void> {
   const source = operatorSocket?.connected ? operatorSocket : chatSocket;
   try {
     if (source === null) return;
-    const { items } = await source.request<{ items: ApprovalInfo[] }>("list_approvals", {});
+    const { items } = await source.call(operations.listOpenApprovals);
     for (const item of items) await loadLargeFields(item);
     approvals.value = items;
   } catch {
@@ -522,10 +522,6 @@ export async function reportErrors(action: () => Promise<unknown>, deciding = fa
     } else notice.value = { ...errorText(error), isError: true };
     return false;
   }
-}
-
-function sessionPath(session: string): string {
-  return `/api/sessions/${encodeURIComponent(session)}`;
 }
 
 // Join a session when it is first shown; a new one when its first message is sent.

@@ -1,8 +1,9 @@
 // Files of unsent messages per session: uploaded at once, removed or sent later; uploaded ones survive a reload.
 import { signal } from "@preact/signals";
 import { uploadFile } from "../wire/file-transfer";
-import { sendJson } from "../wire/http-api";
-import type { Attachment } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { deleteAttachment } from "../wire/operations";
+import type { AttachmentDetail } from "../wire/types";
 import { errorText } from "../text/error-text";
 import { t } from "../text/translate";
 import { FILES_PREFIX } from "./drafts";
@@ -20,7 +21,7 @@ export interface DraftFile {
   problem: string;
   problemLang?: string;
   /** What the host knows it as; null until it is uploaded. */
-  attachment: Attachment | null;
+  attachment: AttachmentDetail | null;
 }
 
 export const draftFiles = signal<readonly DraftFile[]>([]);
@@ -49,11 +50,11 @@ export function removeFile(file: DraftFile): void {
   uploads.get(file.key)?.abort();
   drop(file.session, (each) => each.key === file.key);
   // A file that stays on the host is unsent, and expires there.
-  if (file.attachment !== null) sendJson("DELETE", `/api/attachments/${encodeURIComponent(file.attachment.id)}`).catch(() => undefined);
+  if (file.attachment !== null) call(deleteAttachment, { attachment_id: file.attachment.id }).catch(() => undefined);
 }
 
 /** Takes the uploaded files of a session out of the composer, to be sent. */
-export function takeFiles(session: string): Attachment[] {
+export function takeFiles(session: string): AttachmentDetail[] {
   const sent = filesOf(session).flatMap((file) => file.attachment ?? []);
   drop(session, () => true);
   return sent;
@@ -97,10 +98,10 @@ function save(session: string): void {
   else localStorage.setItem(FILES_PREFIX + session, JSON.stringify(uploaded));
 }
 
-function parse(stored: string | null): Attachment[] {
+function parse(stored: string | null): AttachmentDetail[] {
   try {
     const found: unknown = JSON.parse(stored ?? "[]");
-    return Array.isArray(found) ? (found as Attachment[]).filter((each) => typeof each?.id === "string" && typeof each.name === "string") : [];
+    return Array.isArray(found) ? (found as AttachmentDetail[]).filter((each) => typeof each?.id === "string" && typeof each.name === "string") : [];
   } catch {
     return [];
   }

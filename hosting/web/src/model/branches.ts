@@ -1,7 +1,8 @@
 // Branches of a conversation: an answer made again, an edited message, and forks. The host makes a session of each.
 import { signal } from "@preact/signals";
-import { getJson } from "../wire/http-api";
-import type { BranchPoint } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { listBranches } from "../wire/operations";
+import type { BranchPointView } from "../wire/types";
 
 /** The last request for a branch: until the host has answered, the same one is repeated under the same id. */
 export class BranchRequests {
@@ -24,16 +25,16 @@ export class BranchRequests {
 
 /** Where the branches of one session part; empty until it is loaded, and for a session without branches. */
 export class BranchPoints {
-  readonly points = signal<readonly BranchPoint[]>([]);
+  readonly points = signal<readonly BranchPointView[]>([]);
 
-  constructor(private readonly path: string) {}
+  constructor(private readonly session: string) {}
 
   async load(): Promise<void> {
-    this.points.value = (await getJson<{ items: BranchPoint[] }>(`${this.path}/branches`)).items;
+    this.points.value = (await call(listBranches, { session_id: this.session })).items;
   }
 
   /** The branches that go different ways from a message on, given its seq; null if there are none. */
-  at(seq: number): BranchPoint | null {
+  at(seq: number): BranchPointView | null {
     return this.points.value.find((each) => each.seq === seq) ?? null;
   }
 }

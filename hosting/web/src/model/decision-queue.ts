@@ -1,23 +1,13 @@
 // Queue of decisions about approvals: resends each one until the host accepts or refuses it.
 import { signal } from "@preact/signals";
 import { ApiError } from "../wire/http-api";
-import type { Arguments } from "../wire/protocol";
+import { submitDecision } from "../wire/operations";
+import type { SocketConnection } from "../wire/socket";
+import type { ApprovalDecision } from "../wire/types";
 import { t } from "../text/translate";
 
-export interface ApprovalDecision {
-  approval_id: string;
-  session_id?: string;
-  decision: "approve" | "reject" | "edit" | "answer";
-  arguments?: Arguments;
-  reason?: string;
-  grant?: "session" | "always";
-}
-
 /** The part of a `SocketConnection` that the queue uses. */
-export interface DecisionSocket {
-  readonly connected: boolean;
-  request(event: string, payload: Record<string, unknown>): Promise<unknown>;
-}
+export type DecisionSocket = Pick<SocketConnection, "connected" | "call">;
 
 interface PendingDecision {
   payload: ApprovalDecision;
@@ -67,7 +57,7 @@ export class DecisionQueue {
     if (socket === null || !socket.connected) return; // `resend` follows
     item.isBeingSent = true;
     try {
-      await socket.request("decide_approval", { ...item.payload });
+      await socket.call(submitDecision, item.payload);
       item.settle(null);
     } catch (error) {
       item.isBeingSent = false;

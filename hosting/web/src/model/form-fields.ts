@@ -1,6 +1,19 @@
 // Form fields for a tool's arguments, built from the JSON Schema of its parameters, and parsing of the form back to JSON.
-import type { Arguments, JsonSchema } from "../wire/protocol";
 import { t } from "../text/translate";
+
+export type Arguments = Record<string, unknown>;
+
+/** What the form reads of a JSON Schema. */
+export interface JsonSchema {
+  type?: string | string[];
+  title?: string;
+  description?: string;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  enum?: unknown[];
+  default?: unknown;
+  anyOf?: JsonSchema[];
+}
 
 export type FieldKind = "text" | "long" | "number" | "boolean" | "choice" | "json";
 

@@ -1,5 +1,9 @@
 // Verdicts of the guards on tool calls: kept until the call has an item, and read from the result of a blocked call.
-import type { Arguments, GuardVerdict } from "../wire/protocol";
+import type { Payloads } from "../wire/events";
+import type { Arguments } from "./form-fields";
+
+/** Verdict of a guard on a call. */
+export type GuardVerdict = Pick<Payloads["guard_verdict"], "guard" | "verdict" | "rule" | "tier" | "reason">;
 
 /** Verdicts by the key of a call that has no item yet, and the arguments of a call that is blocked. */
 export type WaitingVerdicts = Record<string, { verdicts: readonly GuardVerdict[]; arguments: Arguments }>;

@@ -1,9 +1,11 @@
 // A session open on the page: its turns, updated by events; older turns are loaded on scrolling up.
 import { signal, type Signal } from "@preact/signals";
-import { getJson, sendJson, ApiError } from "../wire/http-api";
+import { ApiError, call } from "../wire/http-api";
 import { loadLargeFields } from "../wire/large-texts";
+import { changeSession, getSession, joinSession, listMessages } from "../wire/operations";
 import type { SocketConnection } from "../wire/socket";
-import type { LogRecord, SessionSummary, WireEvent } from "../wire/protocol";
+import type { WireEvent } from "../wire/events";
+import type { JoinedSession, RecordPage, SessionView } from "../wire/types";
 import { BranchPoints } from "./branches";
 import { turnsFromRecords } from "./turns-from-records";
 import { applyEvent, isFinished, createTurn, streamedWhole, type Turn } from "./turn-reducer";
@@ -39,24 +41,13 @@ export interface SessionChoices {
   planning: string | null;
 }
 
-interface RecordPage {
-  items: LogRecord[];
-  more: boolean;
-}
-
-interface JoinResponse {
-  seq: number;
-  events: WireEvent[];
-  partial?: boolean;
-}
-
 export class LiveSession {
   readonly turns = signal<readonly LiveTurn[]>([]);
   readonly state = signal<"new" | "loading" | "open" | "failed">("new");
   /** Whether the host has turns older than the first one loaded. */
   readonly hasOlder = signal(false);
   /** The stored facts of the session; null until it is loaded, and of a new one. */
-  readonly summary = signal<SessionSummary | null>(null);
+  readonly summary = signal<SessionView | null>(null);
   readonly branches: BranchPoints;
   /** What was chosen for a session that the host does not have yet. */
   readonly newChoices = signal<SessionChoices | null>(null);
@@ -71,7 +62,7 @@ export class LiveSession {
   private renderedAt = -Infinity;
   private joinPromise: Promise<void> | null = null;
   /** What the first join needs besides the socket, requested before it is connected. */
-  private prefetched: { at: number; summary: Promise<SessionSummary>; records: Promise<RecordPage> } | null = null;
+  private prefetched: { at: number; summary: Promise<SessionView>; records: Promise<RecordPage> } | null = null;
   /** A page of older turns that is being loaded. */
   private older: Promise<void> | null = null;
   /** An event whose large fields are being loaded. */
@@ -93,7 +84,7 @@ export class LiveSession {
       onOpen: (session: LiveSession) => void;
     },
   ) {
-    this.branches = new BranchPoints(this.path);
+    this.branches = new BranchPoints(id);
   }
 
   /** Joins the session: loads all retained events the first time, and the missed ones after a disconnect. */
@@ -105,7 +96,7 @@ export class LiveSession {
   /** Requests the facts and the newest records, while the socket connects; what fails is requested again by the join. */
   prefetch(): void {
     if (this.prefetched !== null || this.isNew || this.state.value !== "new") return;
-    const summary = getJson<SessionSummary>(this.path);
+    const summary = call(getSession, { session_id: this.id });
     const records = this.loadRecords(AFTER_ALL_RECORDS);
     for (const request of [summary, records]) request.catch(() => undefined);
     this.prefetched = { at: performance.now(), summary, records };
@@ -195,22 +186,18 @@ export class LiveSession {
   }
 
   /** Loads the facts of the session, and its branches if it has some. */
-  async loadSummary(summary: Promise<SessionSummary> = getJson<SessionSummary>(this.path)): Promise<void> {
+  async loadSummary(summary: Promise<SessionView> = call(getSession, { session_id: this.id })): Promise<void> {
     this.summary.value = await summary;
     if (this.summary.value.conversation !== null) await this.branches.load();
   }
 
   /** Changes the stored facts of the session. */
   async patch(change: Partial<SessionChoices>): Promise<void> {
-    this.summary.value = await sendJson<SessionSummary>("PATCH", this.path, change);
+    this.summary.value = await call(changeSession, { session_id: this.id, ...change });
   }
 
   private loadRecords(before: number): Promise<RecordPage> {
-    return getJson(`${this.path}/messages`, { before, limit: PAGE_SIZE, cut: true });
-  }
-
-  get path(): string {
-    return `/api/sessions/${encodeURIComponent(this.id)}`;
+    return call(listMessages, { session_id: this.id, before, limit: PAGE_SIZE, cut: true });
   }
 
   private async replay(): Promise<void> {
@@ -227,7 +214,7 @@ export class LiveSession {
       const isWhole = first || joined.partial === true;
       this.isNews = !first || this.isNew;
       if (isWhole && !this.isNew) this.replayed = []; // what is news in a new session is told with its title, its first turn
-      for (const event of joined.events) {
+      for (const event of joined.events as unknown as WireEvent[]) {
         const { seq } = event.data;
         if (seq !== undefined && seq <= this.lastSeq) continue; // already received: sending a message subscribes to its session
         this.lastSeq = seq ?? this.lastSeq;
@@ -268,11 +255,11 @@ export class LiveSession {
     return this.turnsByTask.has(newest.task_id) ? page : undefined;
   }
 
-  private async requestJoin(): Promise<JoinResponse> {
+  private async requestJoin(): Promise<JoinedSession> {
     const sockets = this.getSockets();
     for (const socket of sockets) {
       try {
-        const joined = await socket.request<JoinResponse>("join_session", { session_id: this.id, last_seq: this.lastSeq });
+        const joined = await socket.call(joinSession, { session_id: this.id, last_seq: this.lastSeq });
         this.socket = socket;
         return joined;
       } catch (error) {

@@ -1,7 +1,8 @@
 // Search in the text of messages: the hits beside the list of conversations.
 import { signal } from "@preact/signals";
-import type { MessageHit } from "../wire/protocol";
-import { getJson } from "../wire/http-api";
+import type { MessageHitView } from "../wire/types";
+import { call } from "../wire/http-api";
+import { searchMessages as search } from "../wire/operations";
 
 /** A query of fewer characters searches titles only. */
 const MIN_QUERY = 2;
@@ -9,17 +10,11 @@ const MIN_QUERY = 2;
 const MAX_QUERY = 1000;
 
 /** Hits of the last search; null without one. */
-export const hits = signal<readonly MessageHit[] | null>(null);
+export const hits = signal<readonly MessageHitView[] | null>(null);
 /** Cursor of the page that follows the listed hits; null if all are listed. */
 export const nextHits = signal<string | null>(null);
 /** False while the host indexes messages of before it had an index. */
 export const hitsAreComplete = signal(true);
-
-interface HitPage {
-  items: MessageHit[];
-  next_cursor: string | null;
-  complete: boolean;
-}
 
 let latest = 0;
 
@@ -31,7 +26,7 @@ export async function searchMessages(text: string, cursor?: string): Promise<voi
     [hits.value, nextHits.value] = [null, null];
     return;
   }
-  const found = await getJson<HitPage>("/api/search", { q: query, cursor });
+  const found = await call(search, { q: query, cursor });
   if (number !== latest) return;
   hits.value = cursor === undefined ? found.items : [...(hits.value ?? []), ...found.items];
   nextHits.value = found.next_cursor;

@@ -1,6 +1,10 @@
 // Arguments of a trial on the policy page.
-import type { Arguments } from "../wire/protocol";
+import type { Arguments } from "./form-fields";
 import { t } from "../text/translate";
+import type { ToolAccessView } from "../wire/types";
+
+/** What happens to a call by its risk: it runs, a person is asked, or an operator is. */
+export type ToolAccess = ToolAccessView["access"];
 
 /** Returns the arguments of a call, or what is wrong with the text. */
 export function parseTrialArguments(text: string): Arguments | string {

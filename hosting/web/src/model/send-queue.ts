@@ -1,8 +1,9 @@
 // Queue of unsent messages: resends each one until the host accepts or refuses it; the client message id prevents duplicates.
 import { signal } from "@preact/signals";
 import { ApiError } from "../wire/http-api";
+import { sendMessage } from "../wire/operations";
 import { isOffTheRecord } from "./off-the-record";
-import type { Attachment } from "../wire/protocol";
+import type { AttachmentDetail } from "../wire/types";
 import type { SocketConnection } from "../wire/socket";
 import { errorText } from "../text/error-text";
 
@@ -10,18 +11,13 @@ export interface PendingMessage {
   id: string;
   session: string;
   text: string;
-  attachments: readonly Attachment[];
+  attachments: readonly AttachmentDetail[];
   /** Why the host refused it; empty while it is being sent. */
   problem: string;
   /** The language of the problem, if it is not that of the page. */
   problemLang?: string;
   /** Its task id once accepted, until the task appears in the session. */
   task: string;
-}
-
-export interface SendAcknowledgement {
-  task_id: string;
-  session_id: string;
 }
 
 export class SendQueue {
@@ -34,7 +30,7 @@ export class SendQueue {
   ) {}
 
   /** Sends a text with its files now, or after reconnecting. */
-  add(session: string, text: string, attachments: readonly Attachment[] = []): void {
+  add(session: string, text: string, attachments: readonly AttachmentDetail[] = []): void {
     const item = { id: newId(), session, text, attachments, problem: "", task: "" };
     this.items.value = [...this.items.value, item];
     void this.send(item);
@@ -61,7 +57,7 @@ export class SendQueue {
       const preparation = this.prepare(item.session);
       // Without one the message is sent at once, before the session is joined: the join then replays its events.
       if (preparation !== null) await preparation;
-      const { task_id } = await socket.request<SendAcknowledgement>("send_message", {
+      const { task_id } = await socket.call(sendMessage, {
         session_id: item.session,
         content: item.text,
         client_message_id: item.id,

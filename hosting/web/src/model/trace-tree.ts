@@ -1,15 +1,15 @@
 // Tree of a trace: model calls, tool calls, approvals and notes in order of time, nested by plan step and sub-agent.
-import type { TraceAttempt, TraceDetails, TraceNote, TraceTool, TurnMessage } from "../wire/protocol";
+import type { RecordView, TraceAttempt, TraceDetails, TraceNote, TraceTool } from "../wire/types";
 
 export type TraceRow =
-  | { kind: "attempt"; key: string; start: number; duration: number; attempt: TraceAttempt; prompt: TurnMessage | null; reply: TurnMessage | null }
+  | { kind: "attempt"; key: string; start: number; duration: number; attempt: TraceAttempt; prompt: RecordView | null; reply: RecordView | null }
   | { kind: "tool"; key: string; start: number; duration: number; call: TraceTool; arguments: string; result: string | null; children: TraceRow[] }
   | { kind: "approval"; key: string; start: number; duration: number; approval: TraceDetails["approvals"][number] }
   | { kind: "note"; key: string; start: number; duration: number; note: TraceNote }
   | { kind: "step"; key: string; start: number; duration: number; label: string; status: string; reason: string; children: TraceRow[] };
 
 /** Returns the rows of a turn; the messages are those that are stored of it, as far as the reader may see them. */
-export function buildTraceTree(trace: TraceDetails, messages: readonly TurnMessage[]): TraceRow[] {
+export function buildTraceTree(trace: TraceDetails, messages: readonly RecordView[]): TraceRow[] {
   const groups = new Map<string, TraceRow[]>([["", []]]);
   const rows = (step: string): TraceRow[] => {
     const known = groups.get(step) ?? [];

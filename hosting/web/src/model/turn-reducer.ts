@@ -1,7 +1,9 @@
 // Reducer of a turn's view state from its events; pure, so that replayed and live events give the same state.
-import type { HasLargeFields, LargeText } from "../wire/large-texts";
-import type { Arguments, Attachment, ErrorInfo, Escalation, GuardVerdict, PlanInfo, Usage, WireEvent } from "../wire/protocol";
-import { addVerdict, takeVerdicts, type WaitingVerdicts } from "./guard-verdicts";
+import type { HasLargeFields } from "../wire/large-texts";
+import type { WireEvent } from "../wire/events";
+import type { AttachmentDetail, ErrorDetail, EscalationDetail, LargeText, PlanDetail, UsageView } from "../wire/types";
+import type { Arguments } from "./form-fields";
+import { addVerdict, takeVerdicts, type GuardVerdict, type WaitingVerdicts } from "./guard-verdicts";
 import { formatNumber, formatPercent } from "../text/format";
 import { plural, t } from "../text/translate";
 
@@ -41,7 +43,7 @@ export interface ApprovalItem {
   /** Whether the person who asked may only reject it. */
   needsOperator: boolean;
   /** Why a guard asks; null if the risk is the reason. */
-  escalation: Escalation | null;
+  escalation: EscalationDetail | null;
   /** The arguments with which the call runs, if the person edited them. */
   editedArguments: Arguments | null;
   /** Which later calls an approval in advance would cover; empty if none is offered. */
@@ -65,7 +67,7 @@ export interface PlanItem {
   key: string;
   /** Run that owns the plan: the turn, or a step with its own plan. */
   runId: string;
-  plan: PlanInfo;
+  plan: PlanDetail;
   steps: Record<string, StepState>;
 }
 
@@ -96,7 +98,7 @@ export interface Turn {
   id: string;
   text: string;
   /** Files of the message. */
-  attachments: readonly Attachment[];
+  attachments: readonly AttachmentDetail[];
   state: TurnState;
   /** Number of tasks ahead while it is queued. */
   position: number;
@@ -116,14 +118,14 @@ export interface Turn {
   /** What guards said about calls that have no item yet, by the key of the item. */
   waitingVerdicts: WaitingVerdicts;
   models: string[];
-  usage: Usage;
+  usage: UsageView;
   durationMs: number;
   /** When it began, as an ISO time; empty if unknown. */
   startedAt: string;
   finishReason: string;
   /** What was last said about the answer: -1 (bad) to 1 (good), 0 nothing. */
   rating: number;
-  error: ErrorInfo | null;
+  error: ErrorDetail | null;
   /** Number of times that each middleware acted, by name. */
   activeMiddlewares: Record<string, number>;
   /** Whether its first event was received; otherwise it is loaded from the session's records. */
@@ -134,7 +136,7 @@ export interface Turn {
   answerRecord: number;
 }
 
-export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cost_micros: 0, cached_input_tokens: 0, unpriced_tokens: 0 };
+export const NO_USAGE: UsageView = { input_tokens: 0, output_tokens: 0, cost_micros: 0, cached_input_tokens: 0, unpriced_tokens: 0 };
 
 export function createTurn(id: string): Turn {
   return {
@@ -422,7 +424,7 @@ function isLateReasoning(turn: Turn, piece: { reasoning_id: string; offset: numb
 function finishTurn(
   turn: Turn,
   state: TurnState,
-  data: { text: string; finish_reason: string; usage: Usage; duration_ms: number } & HasLargeFields,
+  data: { text: string; finish_reason: string; usage: UsageView; duration_ms: number } & HasLargeFields,
 ): void {
   turn.state = state;
   turn.status = turn.detail = "";
@@ -445,7 +447,7 @@ function cancelRunningSteps(steps: Record<string, StepState>): Record<string, St
 }
 
 /** Adds a plan, or replaces the earlier plan of the same run. */
-function addPlan(turn: Turn, run: string, plan: PlanInfo): void {
+function addPlan(turn: Turn, run: string, plan: PlanDetail): void {
   const known = findPlan(turn, run);
   if (known !== undefined) {
     known.plan = plan;
@@ -547,7 +549,7 @@ function addNote(turn: Turn, key: string, tone: NoteItem["severity"], text: stri
   if (!turn.items.some((item) => item.key === key)) turn.items.push({ kind: "note", key, severity: tone, text });
 }
 
-function addUsage(one: Usage, other: Usage): Usage {
+function addUsage(one: UsageView, other: UsageView): UsageView {
   const reasoning = (one.reasoning_tokens ?? 0) + (other.reasoning_tokens ?? 0);
   return {
     input_tokens: one.input_tokens + other.input_tokens,

@@ -1,11 +1,11 @@
 // Turns from the stored records of a session, for turns older than the retained events; with less detail than events.
-import type { LogRecord, ToolCallInfo } from "../wire/protocol";
+import type { RecordView, ToolCallView } from "../wire/types";
 import { blockFromResult } from "./guard-verdicts";
 import { createTurn, type ToolItem, type Turn } from "./turn-reducer";
 import { t } from "../text/translate";
 
 /** Returns the turns of the records in order; the first may be incomplete. */
-export function turnsFromRecords(records: readonly LogRecord[]): Turn[] {
+export function turnsFromRecords(records: readonly RecordView[]): Turn[] {
   const turns = new Map<string, Turn>();
   for (const record of records) {
     // Messages sent without a host have no task; there, every user message starts a turn.
@@ -16,7 +16,7 @@ export function turnsFromRecords(records: readonly LogRecord[]): Turn[] {
       turn.state = "completed";
       turn.isComplete = true;
       turn.firstRecord = record.seq;
-      turn.startedAt = record.at;
+      turn.startedAt = record.at ?? "";
       turns.set(key, turn);
     }
     applyRecord(turn, record);
@@ -28,7 +28,7 @@ function lastKey(turns: Map<string, Turn>): string | undefined {
   return [...turns.keys()].at(-1);
 }
 
-function applyRecord(turn: Turn, record: LogRecord): void {
+function applyRecord(turn: Turn, record: RecordView): void {
   switch (record.kind) {
     case "message":
       return applyMessage(turn, record);
@@ -53,7 +53,7 @@ function applyRecord(turn: Turn, record: LogRecord): void {
   }
 }
 
-function applyMessage(turn: Turn, record: LogRecord): void {
+function applyMessage(turn: Turn, record: RecordView): void {
   const content = record.content ?? "";
   if (record.role === "user") [turn.text, turn.attachments] = [content, record.attachments ?? []];
   else if (record.role === "tool") {
@@ -73,12 +73,12 @@ function applyMessage(turn: Turn, record: LogRecord): void {
 }
 
 /** Returns the part of the last reply that was shown before the turn ended. */
-function shownText(record: LogRecord): string {
+function shownText(record: RecordView): string {
   const shown = record.data?.["shown"];
   return typeof shown === "string" ? shown : "";
 }
 
-function toolItemFromCall(call: ToolCallInfo): ToolItem {
+function toolItemFromCall(call: ToolCallView): ToolItem {
   return {
     kind: "tool",
     key: call.id,

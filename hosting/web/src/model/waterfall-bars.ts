@@ -1,5 +1,5 @@
 // Bars of the waterfall chart of a turn, computed from its timestamped events.
-import type { WireEvent } from "../wire/protocol";
+import type { WireEvent } from "../wire/events";
 import { t } from "../text/translate";
 
 export interface WaterfallBar {
@@ -11,7 +11,7 @@ export interface WaterfallBar {
 }
 
 /** An event with its time (ISO 8601). */
-export type TimedEvent = WireEvent & { at: string };
+export type TimedEvent = WireEvent & { at: string | null };
 
 /** Returns the bars in order of their start. */
 export function buildWaterfallBars(events: readonly TimedEvent[]): WaterfallBar[] {
@@ -49,5 +49,5 @@ export function buildWaterfallBars(events: readonly TimedEvent[]): WaterfallBar[
 }
 
 function timeOf(event: TimedEvent): number {
-  return Date.parse(event.at);
+  return Date.parse(event.at ?? "");
 }

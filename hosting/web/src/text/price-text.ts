@@ -1,5 +1,5 @@
 // What a model costs, as a text for people: prices are in USD per million tokens.
-import type { OfferedModel } from "../wire/protocol";
+import type { OfferedModel } from "../wire/types";
 import { formatNumber } from "./format";
 import { t } from "./translate";
 

@@ -1,10 +1,10 @@
 // Provider state for the host page: what keeps a provider from being called, and until when. Sent to operators only.
-import type { ProviderInfo } from "../wire/protocol";
+import type { ProviderModels } from "../wire/types";
 import { formatClock } from "./format";
 import { t } from "./translate";
 
 /** Returns one line per reason; none for a provider that is called as usual. */
-export function describePause(provider: ProviderInfo): string[] {
+export function describePause(provider: ProviderModels): string[] {
   const lines: string[] = [];
   const total = provider.keys ?? 0;
   if (provider.keys_disabled) lines.push(t("{count} of {total} keys were rejected", { count: provider.keys_disabled, total }));

@@ -5,15 +5,16 @@ import { reportErrors } from "../model/app-state";
 import { toOneLine } from "../text/escape-controls";
 import { formatDate, formatTime } from "../text/format";
 import { rich, t } from "../text/translate";
-import { sendJson } from "../wire/http-api";
-import type { HostUser, TokenInfo } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { createToken, listTokens, listUsers, revokeToken } from "../wire/operations";
+import type { ListedToken, UserView } from "../wire/types";
 import { ActionButton, CopyButton } from "./controls";
 import { EmptyState, useLoaded } from "./loaded-items";
 import { OperatorNav } from "./operator-nav";
 
 export function AccessPage(): JSX.Element {
-  const [users] = useLoaded<{ items: HostUser[]; scopes: string[] }>("/api/users");
-  const [tokens, reload] = useLoaded<{ items: TokenInfo[] }>("/api/tokens");
+  const [users] = useLoaded(listUsers, {});
+  const [tokens, reload] = useLoaded(listTokens, {});
   const owners = users?.items.filter((user) => user.can_have_tokens) ?? [];
   return (
     <section class="info-page">
@@ -48,7 +49,7 @@ export function AccessPage(): JSX.Element {
   );
 }
 
-function NewToken({ users, scopes, onMade }: { users: HostUser[]; scopes: string[]; onMade: () => void }): JSX.Element {
+function NewToken({ users, scopes, onMade }: { users: UserView[]; scopes: string[]; onMade: () => void }): JSX.Element {
   const [user, setUser] = useState(users[0]?.user ?? "");
   const [name, setName] = useState("");
   const [days, setDays] = useState("90");
@@ -58,7 +59,7 @@ function NewToken({ users, scopes, onMade }: { users: HostUser[]; scopes: string
     event.preventDefault();
     setSecret(null);
     await reportErrors(async () => {
-      const made = await sendJson<{ token: string }>("POST", "/api/tokens", { user, name, scopes: chosen, days: days === "" ? null : Number(days) });
+      const made = await call(createToken, { user, name, scopes: [...chosen], days: days === "" ? null : Number(days) });
       setSecret(made.token);
       setName("");
       onMade();
@@ -105,10 +106,10 @@ function NewToken({ users, scopes, onMade }: { users: HostUser[]; scopes: string
 
 const STATES: Readonly<Record<string, () => string>> = { valid: () => t("valid"), expired: () => t("expired"), revoked: () => t("revoked") };
 
-function Entry({ token, onChange }: { token: TokenInfo; onChange: () => void }): JSX.Element {
+function Entry({ token, onChange }: { token: ListedToken; onChange: () => void }): JSX.Element {
   const name = toOneLine(token.name === "" ? token.id : token.name, 60);
   const revoke = async (): Promise<void> => {
-    if (await reportErrors(() => sendJson("DELETE", `/api/tokens/${encodeURIComponent(token.id)}`))) onChange();
+    if (await reportErrors(() => call(revokeToken, { token_id: token.id }))) onChange();
   };
   const expiry = token.expires_at === null ? t("does not expire") : t("until {date}", { date: formatDate(token.expires_at) });
   const use = token.last_used_at === null ? t("never used") : t("last used {time}", { time: formatTime(token.last_used_at) });

@@ -4,8 +4,8 @@ import { currentUser, reportErrors } from "../model/app-state";
 import { toOneLine } from "../text/escape-controls";
 import { formatTokens } from "../text/format";
 import { plural, rich, t } from "../text/translate";
-import { sendJson } from "../wire/http-api";
-import type { AgentInfo, McpServerInfo, SkillInfo } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { listAgents, listMcpServers, listSkills, restartMcpServer } from "../wire/operations";
 import { ActionButton, StatusLight } from "./controls";
 import { EmptyState, useLoaded } from "./loaded-items";
 import { stateLabel } from "../text/state-labels";
@@ -28,7 +28,7 @@ export function AgentsPage(): JSX.Element {
 }
 
 function AgentList(): JSX.Element {
-  const [found] = useLoaded<{ items: AgentInfo[]; problems?: string[] }>("/api/agents");
+  const [found] = useLoaded(listAgents, {});
   return (
     <>
       <p class="hint">{t("Write @NAME to speak to one; the agent gives tasks to them too.")}</p>
@@ -55,7 +55,7 @@ function AgentList(): JSX.Element {
 }
 
 function SkillList(): JSX.Element {
-  const [found] = useLoaded<{ items: SkillInfo[]; problems?: string[] }>("/api/skills");
+  const [found] = useLoaded(listSkills, {});
   return (
     <>
       {found?.items.length === 0 && (
@@ -79,9 +79,9 @@ function SkillList(): JSX.Element {
 }
 
 function McpServers(): JSX.Element {
-  const [found, reload] = useLoaded<{ items: McpServerInfo[] }>("/api/mcp");
+  const [found, reload] = useLoaded(listMcpServers, {});
   const restart = (id: string) => async (): Promise<void> => {
-    await reportErrors(() => sendJson("POST", `/api/mcp/${encodeURIComponent(id)}/restart`));
+    await reportErrors(() => call(restartMcpServer, { server_id: id }));
     reload();
   };
   return (

@@ -2,13 +2,14 @@
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { connectionState, currentUser, decideApproval, decisionQueue } from "../model/app-state";
-import type { ApprovalDecision } from "../model/decision-queue";
+import type { ApprovalDecision } from "../wire/types";
 import type { ApprovalItem } from "../model/turn-reducer";
 import { formatDuration, formatNumber } from "../text/format";
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { t } from "../text/translate";
 import { clockSkewMs } from "../wire/http-api";
-import type { Arguments, Escalation } from "../wire/protocol";
+import type { EscalationDetail } from "../wire/types";
+import type { Arguments } from "../model/form-fields";
 import { ArgumentsForm } from "./arguments-form";
 import { Disclosure, useNow } from "./controls";
 import { GuardReason } from "./guard-reason";
@@ -182,7 +183,7 @@ function EscalationReason({ item }: { item: ApprovalItem }): JSX.Element | null 
 }
 
 /** Returns the preview without the line that says why a guard asks. Lines of arguments are indented, so none is taken for it. */
-function withoutEscalation(preview: string, escalation: Escalation | null): string {
+function withoutEscalation(preview: string, escalation: EscalationDetail | null): string {
   if (escalation === null) return preview;
   return preview.split("\n").filter((line) => !line.startsWith(`${escalation.guard} asks: `)).join("\n");
 }

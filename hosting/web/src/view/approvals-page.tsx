@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { approvals, currentUser, sessionTitle, untitledSession } from "../model/app-state";
 import { routeUrl } from "../model/router";
-import type { ApprovalInfo } from "../wire/protocol";
+import type { ApprovalView } from "../wire/types";
 import { isCut, type ApprovalItem } from "../model/turn-reducer";
 import { toOneLine } from "../text/escape-controls";
 import { rich, t } from "../text/translate";
@@ -39,7 +39,7 @@ function sessionName(session: string): string {
   return title === untitledSession() ? session : title;
 }
 
-function approvalItemFromInfo(each: ApprovalInfo): ApprovalItem {
+function approvalItemFromInfo(each: ApprovalView): ApprovalItem {
   return {
     kind: "approval",
     key: each.approval_id,

@@ -5,7 +5,7 @@ import { tools } from "../model/app-state";
 import { buildFields, parseForm, parseJsonArguments, fieldText, type Field } from "../model/form-fields";
 import { escapeControls } from "../text/escape-controls";
 import { t } from "../text/translate";
-import type { Arguments } from "../wire/protocol";
+import type { Arguments } from "../model/form-fields";
 
 export function ArgumentsForm(props: { tool: string; arguments: Arguments; onDone: (changed: Arguments) => void; onCancel: () => void }): JSX.Element {
   const fields = buildFields(tools.value.get(props.tool)?.parameters, props.arguments);

@@ -6,8 +6,9 @@ import { routeUrl } from "../model/router";
 import { escapeControls, toOneLine } from "../text/escape-controls";
 import { formatTime } from "../text/format";
 import { plural, t } from "../text/translate";
-import { getJson } from "../wire/http-api";
-import type { AuditRow } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { listAudit, verifyAuditLog } from "../wire/operations";
+import type { AuditEntryView } from "../wire/types";
 import { ActionButton, Disclosure } from "./controls";
 import { EmptyState } from "./loaded-items";
 import { OperatorNav } from "./operator-nav";
@@ -23,8 +24,10 @@ const EVENTS: Readonly<Record<string, () => string>> = {
   changed: () => t("changed"),
 };
 
+type AuditEvent = AuditEntryView["event"];
+
 interface Filter {
-  event: string;
+  event: AuditEvent | "";
   principal: string;
   tool: string;
   session_id: string;
@@ -35,11 +38,11 @@ const NO_FILTER: Filter = { event: "", principal: "", tool: "", session_id: "", 
 export function AuditPage(): JSX.Element {
   const [draft, setDraft] = useState(NO_FILTER);
   const [filter, setFilter] = useState(NO_FILTER);
-  const [rows, setRows] = useState<AuditRow[] | null>(null);
+  const [rows, setRows] = useState<AuditEntryView[] | null>(null);
   const [more, setMore] = useState(false);
   const load = async (before?: number): Promise<void> => {
     await reportErrors(async () => {
-      const page = await getJson<{ items: AuditRow[]; more: boolean }>("/api/audit", { ...filter, limit: PAGE_SIZE, before });
+      const page = await call(listAudit, { ...filter, event: filter.event || null, limit: PAGE_SIZE, before });
       setRows((known) => (before === undefined ? page.items : [...(known ?? []), ...page.items]));
       setMore(page.more);
     });
@@ -82,7 +85,7 @@ function VerifyPanel(): JSX.Element {
   const [found, setFound] = useState<{ entries: number; broken: number | null; problem: string } | null>(null);
   const verify = async (): Promise<void> => {
     setFound(null);
-    await reportErrors(async () => setFound(await getJson("/api/audit/verify")));
+    await reportErrors(async () => setFound(await call(verifyAuditLog)));
   };
   return (
     <div class="row-end">
@@ -94,7 +97,7 @@ function VerifyPanel(): JSX.Element {
   );
 }
 
-function Entry({ row }: { row: AuditRow }): JSX.Element {
+function Entry({ row }: { row: AuditEntryView }): JSX.Element {
   const subject = row.tool || [row.capability, row.rule].filter((each) => each !== "").join(" ");
   const texts = (["input", "reason", "output"] as const).filter((name) => row[name]);
   return (

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { JSX } from "preact";
 import { navigate } from "../model/router";
 import { t } from "../text/translate";
-import type { BranchPoint } from "../wire/protocol";
+import type { BranchPointView } from "../wire/types";
 import { IconButton } from "./controls";
 
 type Direction = "previous" | "next";
@@ -11,7 +11,7 @@ type Direction = "previous" | "next";
 /** The button that was pressed last: in the other version, that one gets the focus. */
 let pressed: Direction | null = null;
 
-export function BranchSwitch({ point }: { point: BranchPoint }): JSX.Element {
+export function BranchSwitch({ point }: { point: BranchPointView }): JSX.Element {
   const group = useRef<HTMLSpanElement>(null);
   useEffect(() => {
     if (pressed === null) return;

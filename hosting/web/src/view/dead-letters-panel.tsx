@@ -6,7 +6,7 @@ import { loadDeadLetters, retryDeadLetter } from "../model/operator-actions";
 import { describeDeadLetter } from "../text/dead-letter";
 import { toOneLine } from "../text/escape-controls";
 import { t } from "../text/translate";
-import type { DeadLetter } from "../wire/protocol";
+import type { DeadLetter } from "../model/operator-actions";
 import { ActionButton } from "./controls";
 
 export function DeadLettersPanel(): JSX.Element | null {

@@ -6,8 +6,9 @@ import { routeUrl } from "../model/router";
 import { toOneLine } from "../text/escape-controls";
 import { formatPercent, formatTime } from "../text/format";
 import { t } from "../text/translate";
-import { sendJson } from "../wire/http-api";
-import type { GoalInfo } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { cancelGoal, createGoal, deleteGoal, listGoals, pauseGoal, resumeGoal } from "../wire/operations";
+import type { GoalView } from "../wire/types";
 import { ActionButton, Dialog } from "./controls";
 import { EmptyState, useLoaded } from "./loaded-items";
 import { stateLabel } from "../text/state-labels";
@@ -16,7 +17,7 @@ const REFRESH_MS = 3_000;
 const ENDED = new Set(["completed", "failed", "cancelled", "archived"]);
 
 export function GoalsPage(): JSX.Element {
-  const [found, reload] = useLoaded<{ items: GoalInfo[]; enabled: boolean }>("/api/goals");
+  const [found, reload] = useLoaded(listGoals, {});
   const works = found?.items.some((goal) => !ENDED.has(goal.state)) === true;
   useEffect(() => {
     if (!works) return;
@@ -40,7 +41,7 @@ function NewGoal({ onMade }: { onMade: () => void }): JSX.Element {
   const [description, setDescription] = useState("");
   const make = async (event: Event): Promise<void> => {
     event.preventDefault();
-    if (await reportErrors(() => sendJson("POST", "/api/goals", { title, description }))) {
+    if (await reportErrors(() => call(createGoal, { title, description }))) {
       setTitle("");
       setDescription("");
       onMade();
@@ -61,15 +62,15 @@ function NewGoal({ onMade }: { onMade: () => void }): JSX.Element {
   );
 }
 
-function Entry({ goal, onChange }: { goal: GoalInfo; onChange: () => void }): JSX.Element {
+function Entry({ goal, onChange }: { goal: GoalView; onChange: () => void }): JSX.Element {
   const name = toOneLine(goal.title, 80);
   const [isAsking, setAsking] = useState(false);
   const remove = async (): Promise<void> => {
-    if (await reportErrors(() => sendJson("DELETE", `/api/goals/${encodeURIComponent(goal.goal_id)}`))) onChange();
+    if (await reportErrors(() => call(deleteGoal, { goal_id: goal.goal_id }))) onChange();
   };
   const isPaused = goal.state === "paused";
-  const act = (verb: string) => async (): Promise<void> => {
-    if (await reportErrors(() => sendJson("POST", `/api/goals/${encodeURIComponent(goal.goal_id)}/${verb}`))) onChange();
+  const act = (operation: typeof pauseGoal) => async (): Promise<void> => {
+    if (await reportErrors(() => call(operation, { goal_id: goal.goal_id }))) onChange();
   };
   return (
     <li>
@@ -81,13 +82,13 @@ function Entry({ goal, onChange }: { goal: GoalInfo; onChange: () => void }): JS
       </div>
       <div class="row-end">
         <span class="hint">
-          {stateLabel(goal.state)}, {formatPercent(goal.progress)} · {toOneLine(goal.autonomy, 20)} · <time dateTime={goal.updated_at}>{formatTime(goal.updated_at)}</time>
+          {stateLabel(goal.state)}, {formatPercent(goal.progress)} · {toOneLine(goal.autonomy, 20)}{goal.updated_at !== null && <> · <time dateTime={goal.updated_at}>{formatTime(goal.updated_at)}</time></>}
           {goal.reason ? ` · ${toOneLine(goal.reason, 160)}` : ""}
         </span>
         {!ENDED.has(goal.state) && (
           <>
-            <ActionButton label={isPaused ? t("Resume: {name}", { name }) : t("Pause: {name}", { name })} action={act(isPaused ? "resume" : "pause")}>{isPaused ? t("Resume") : t("Pause")}</ActionButton>
-            <ActionButton label={t("Cancel: {name}", { name })} action={act("cancel")}>{t("Cancel")}</ActionButton>
+            <ActionButton label={isPaused ? t("Resume: {name}", { name }) : t("Pause: {name}", { name })} action={act(isPaused ? resumeGoal : pauseGoal)}>{isPaused ? t("Resume") : t("Pause")}</ActionButton>
+            <ActionButton label={t("Cancel: {name}", { name })} action={act(cancelGoal)}>{t("Cancel")}</ActionButton>
           </>
         )}
         <button type="button" class="quiet" aria-label={t("Delete: {name}", { name })} onClick={() => setAsking(true)}>{t("Delete…")}</button>

@@ -5,12 +5,12 @@ import { approvals, currentUser } from "../model/app-state";
 import { loadGrants, revokeGrant } from "../model/grants";
 import { escapeControls, toOneLine } from "../text/escape-controls";
 import { t } from "../text/translate";
-import type { GrantInfo } from "../wire/protocol";
+import type { GrantView } from "../wire/types";
 import { ActionButton } from "./controls";
 import { formatDate } from "../text/format";
 
 export function GrantsPanel(): JSX.Element | null {
-  const [grants, setGrants] = useState<readonly GrantInfo[]>([]);
+  const [grants, setGrants] = useState<readonly GrantView[]>([]);
   const refresh = async (): Promise<void> => setGrants(await loadGrants(currentUser.value?.operator === true));
   useEffect(() => void refresh(), [approvals.value]);
   if (grants.length === 0) return null;
@@ -44,7 +44,7 @@ export function GrantsPanel(): JSX.Element | null {
   );
 }
 
-function describeGrant(grant: GrantInfo): string {
+function describeGrant(grant: GrantView): string {
   const values = { user: toOneLine(grant.user, 60), granted_by: toOneLine(grant.granted_by, 60), date: formatDate(grant.expires_at) };
   if (grant.session_id === null) return t("{user} in all conversations, allowed by {granted_by} until {date}", values);
   return t("{user} in the conversation {session}, allowed by {granted_by} until {date}", { ...values, session: toOneLine(grant.session_id, 60) });

@@ -4,8 +4,9 @@ import type { JSX } from "preact";
 import { chain, currentUser, refreshHost, reportErrors, tools } from "../model/app-state";
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { rich, t } from "../text/translate";
-import { getJson, sendJson } from "../wire/http-api";
-import type { ChannelInfo } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { attachChannel, listChannels } from "../wire/operations";
+import type { ChannelView } from "../wire/types";
 import { ActionButton, Disclosure, StatusLight } from "./controls";
 import { DeadLettersPanel } from "./dead-letters-panel";
 import { OperatorNav } from "./operator-nav";
@@ -17,9 +18,9 @@ const ATTACH_LOOKS = 20;
 const ATTACH_LOOK_MS = 500;
 
 export function HostPage(): JSX.Element {
-  const [channels, setChannels] = useState<ChannelInfo[] | null>(null);
-  const loadChannels = async (): Promise<readonly ChannelInfo[]> => {
-    const { items } = await getJson<{ items: ChannelInfo[] }>("/api/channels").catch(() => ({ items: [] }));
+  const [channels, setChannels] = useState<ChannelView[] | null>(null);
+  const loadChannels = async (): Promise<readonly ChannelView[]> => {
+    const { items } = await call(listChannels).catch(() => ({ items: [] }));
     setChannels(items);
     return items;
   };
@@ -29,7 +30,7 @@ export function HostPage(): JSX.Element {
   }, []);
   /** Starts a detached channel, and shows what becomes of it: the host answers before the platform does. */
   const attach = async (name: string): Promise<void> => {
-    if (!(await reportErrors(() => sendJson("POST", `/api/channels/${encodeURIComponent(name)}/attach`)))) return;
+    if (!(await reportErrors(() => call(attachChannel, { name })))) return;
     for (let look = 0; look < ATTACH_LOOKS; look++) {
       const found = (await loadChannels()).find((each) => each.name === name);
       if (found?.state !== "detached") return;

@@ -6,11 +6,11 @@ import { errorText } from "../text/error-text";
 import { toOneLine } from "../text/escape-controls";
 import { plural, t } from "../text/translate";
 import { importFile } from "../wire/file-transfer";
-import type { ImportReport } from "../wire/protocol";
+import type { ImportReportView } from "../wire/types";
 import { Dialog } from "./controls";
 
 /** `share`: how much of the file is sent, 1 while the host reads it. */
-type Import = { state: "choosing" } | { state: "running"; share: number } | { state: "done"; report: ImportReport } | { state: "failed"; error: unknown };
+type Import = { state: "choosing" } | { state: "running"; share: number } | { state: "done"; report: ImportReportView } | { state: "failed"; error: unknown };
 
 export function ImportDialog({ onClose }: { onClose: () => void }): JSX.Element {
   const [current, setCurrent] = useState<Import>({ state: "choosing" });
@@ -66,7 +66,7 @@ function Progress({ share }: { share: number }): JSX.Element {
   );
 }
 
-function Result({ report }: { report: ImportReport }): JSX.Element {
+function Result({ report }: { report: ImportReportView }): JSX.Element {
   const unnamed = report.skipped - report.not_imported.length;
   return (
     <>

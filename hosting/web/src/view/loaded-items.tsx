@@ -3,24 +3,26 @@ import { useEffect, useState } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
 import { reportErrors } from "../model/app-state";
 import { t } from "../text/translate";
-import { ApiError, getJson } from "../wire/http-api";
+import { ApiError, call } from "../wire/http-api";
+import type { HttpOperation } from "../wire/operation";
+import type { NoFields } from "../wire/types";
 
-/** The response of a path; null until it is loaded. The second value loads it again. `onError` returns whether it shows the error itself. */
-export function useLoaded<T>(path: string, query: Record<string, string | number | boolean> = {}, onError: (error: unknown) => boolean = () => false): [T | null, () => void] {
-  const [loaded, setLoaded] = useState<T | null>(null);
+/** The result of an operation; null until it is loaded. The second value loads it again. `onError` returns whether it shows the error itself. */
+export function useLoaded<Request, Result>(operation: HttpOperation<Request, Result>, request: Request, onError: (error: unknown) => boolean = () => false): [Result | null, () => void] {
+  const [loaded, setLoaded] = useState<Result | null>(null);
   const [version, setVersion] = useState(0);
   useEffect(() => {
     let isCurrent = true;
     void reportErrors(async () => {
       try {
-        const response = await getJson<T>(path, query);
+        const response = await call(operation, request);
         if (isCurrent) setLoaded(response);
       } catch (error) {
         if (!isCurrent || !onError(error)) throw error;
       }
     });
     return () => void (isCurrent = false);
-  }, [path, JSON.stringify(query), version]);
+  }, [operation, JSON.stringify(request), version]);
   return [loaded, () => setVersion((each) => each + 1)];
 }
 
@@ -37,7 +39,7 @@ export function EmptyState({ title, children }: { title: string; children: Compo
 }
 
 /** As `useLoaded`, of what only a host with settings files has; the third value is whether this host has none. */
-export function useLoadedFromFiles<T>(path: string): [T | null, () => void, boolean] {
+export function useLoadedFromFiles<Result>(operation: HttpOperation<NoFields, Result>): [Result | null, () => void, boolean] {
   const [isWithout, setWithout] = useState(false);
   // The request has no input of its own: the host says so only if there are no files.
   const noteRefusal = (error: unknown): boolean => {
@@ -45,7 +47,7 @@ export function useLoadedFromFiles<T>(path: string): [T | null, () => void, bool
     if (isRefused) setWithout(true);
     return isRefused;
   };
-  return [...useLoaded<T>(path, {}, noteRefusal), isWithout];
+  return [...useLoaded(operation, {}, noteRefusal), isWithout];
 }
 
 /** Why a host that a program started has no settings to show, and which host has them. */

@@ -5,18 +5,20 @@ import { reportErrors } from "../model/app-state";
 import { escapeControls, toOneLine } from "../text/escape-controls";
 import { formatClock } from "../text/format";
 import { t } from "../text/translate";
-import { getJson } from "../wire/http-api";
-import type { LogRow } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { listLogLines } from "../wire/operations";
+import type { LogLineView } from "../wire/types";
 import { EmptyState } from "./loaded-items";
 import { OperatorNav } from "./operator-nav";
 
 const MAX_SHOWN = 500;
 const WAIT_SECONDS = 20;
 const LEVELS = ["Debug", "Info", "Warning", "Error"] as const;
+type Level = (typeof LEVELS)[number];
 
 /** The lines that fit, as they come; while paused none is asked for. */
-function useLog(level: string, text: string, isPaused: boolean): readonly LogRow[] | null {
-  const [rows, setRows] = useState<readonly LogRow[] | null>(null);
+function useLog(level: Level, text: string, isPaused: boolean): readonly LogLineView[] | null {
+  const [rows, setRows] = useState<readonly LogLineView[] | null>(null);
   const last = useRef<number | null>(null);
   useEffect(() => {
     last.current = null;
@@ -29,7 +31,7 @@ function useLog(level: string, text: string, isPaused: boolean): readonly LogRow
       while (isCurrent) {
         const after = last.current;
         const succeeded = await reportErrors(async () => {
-          const found = await getJson<{ items: LogRow[]; last: number }>("/api/logs", { level, text, after: after ?? 0, limit: MAX_SHOWN, wait: after === null ? 0 : WAIT_SECONDS });
+          const found = await call(listLogLines, { level, text, after: after ?? 0, limit: MAX_SHOWN, wait: after === null ? 0 : WAIT_SECONDS });
           if (!isCurrent) return;
           last.current = found.last;
           setRows((known) => [...(known ?? []), ...found.items].slice(-MAX_SHOWN));
@@ -44,7 +46,7 @@ function useLog(level: string, text: string, isPaused: boolean): readonly LogRow
 }
 
 export function LogsPage(): JSX.Element {
-  const [level, setLevel] = useState<string>("Info");
+  const [level, setLevel] = useState<Level>("Info");
   const [text, setText] = useState("");
   const [isPaused, setPaused] = useState(false);
   const rows = useLog(level, text.trim(), isPaused);
@@ -61,7 +63,7 @@ export function LogsPage(): JSX.Element {
       <div class="new-row">
         <label>
           {t("Level and above")}
-          <select value={level} onChange={(event) => setLevel(event.currentTarget.value)}>
+          <select value={level} onChange={(event) => setLevel(event.currentTarget.value as Level)}>
             {LEVELS.map((each) => <option key={each} value={each} lang="en">{each}</option>)}
           </select>
         </label>

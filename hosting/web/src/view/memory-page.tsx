@@ -5,8 +5,9 @@ import { reportErrors } from "../model/app-state";
 import { escapeControls, toOneLine } from "../text/escape-controls";
 import { formatTime } from "../text/format";
 import { t } from "../text/translate";
-import { sendJson } from "../wire/http-api";
-import type { MemoryItem } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { correctMemoryEntry, deleteMemoryEntry, searchMemory } from "../wire/operations";
+import type { MemoryView } from "../wire/types";
 import { ActionButton } from "./controls";
 import { EmptyState, useLoaded } from "./loaded-items";
 import { WorkspaceFiles } from "./workspace-files";
@@ -15,7 +16,7 @@ const MAX_ITEMS = 200;
 
 export function MemoryPage(): JSX.Element {
   const [search, setSearch] = useState("");
-  const [found, reload] = useLoaded<{ items: MemoryItem[] }>("/api/memory", { q: search, limit: MAX_ITEMS });
+  const [found, reload] = useLoaded(searchMemory, { q: search, limit: MAX_ITEMS });
   return (
     <section class="info-page">
       <h2>{t("Memory")}</h2>
@@ -36,15 +37,14 @@ export function MemoryPage(): JSX.Element {
   );
 }
 
-function Entry({ item, onChange }: { item: MemoryItem; onChange: () => void }): JSX.Element {
+function Entry({ item, onChange }: { item: MemoryView; onChange: () => void }): JSX.Element {
   const [text, setText] = useState<string | null>(null);
-  const path = `/api/memory/${encodeURIComponent(item.id)}`;
   const forget = async (): Promise<void> => {
-    if (await reportErrors(() => sendJson("DELETE", path))) onChange();
+    if (await reportErrors(() => call(deleteMemoryEntry, { entry_id: item.id }))) onChange();
   };
   const correct = async (event: Event): Promise<void> => {
     event.preventDefault();
-    if (await reportErrors(() => sendJson("PATCH", path, { text }))) {
+    if (await reportErrors(() => call(correctMemoryEntry, { entry_id: item.id, text: text ?? "" }))) {
       setText(null);
       onChange();
     }
@@ -67,7 +67,7 @@ function Entry({ item, onChange }: { item: MemoryItem; onChange: () => void }): 
       )}
       <div class="row-end">
         <span class="hint">
-          {toOneLine(item.category, 30)} · <time dateTime={item.created_at}>{formatTime(item.created_at)}</time>
+          {toOneLine(item.category, 30)}{item.created_at !== null && <> · <time dateTime={item.created_at}>{formatTime(item.created_at)}</time></>}
           {item.trusted ? "" : ` · ${item.sources?.length ? t("from {sources}", { sources: toOneLine(item.sources.join(", "), 80) }) : t("from an untrusted text")}`}
         </span>
         {text === null && <button type="button" class="quiet" onClick={() => setText(item.text)} aria-label={t("Correct: {text}", { text: toOneLine(item.text, 60) })}>{t("Correct…")}</button>}

@@ -6,7 +6,7 @@ import { navigate, routeUrl } from "../model/router";
 import { toOneLine } from "../text/escape-controls";
 import { formatAge } from "../text/format";
 import { t } from "../text/translate";
-import type { MessageHit } from "../wire/protocol";
+import type { MessageHitView } from "../wire/types";
 
 export function MessageHits(): JSX.Element | null {
   const found = hits.value;
@@ -28,7 +28,7 @@ export function MessageHits(): JSX.Element | null {
   );
 }
 
-function Hit({ hit }: { hit: MessageHit }): JSX.Element {
+function Hit({ hit }: { hit: MessageHitView }): JSX.Element {
   const place = { page: "session", id: hit.session_id, at: hit.seq } as const;
   const onClick = (event: MouseEvent): void => {
     if (event.metaKey || event.ctrlKey || event.shiftKey) return; // a new tab or window

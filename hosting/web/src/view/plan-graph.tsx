@@ -1,7 +1,7 @@
 // A plan as a graph from left to right, with the dependencies and the status of each step.
 import type { JSX } from "preact";
 import type { StepState } from "../model/turn-reducer";
-import type { PlanInfo, PlanStep } from "../wire/protocol";
+import type { PlanDetail, PlanStepDetail } from "../wire/types";
 import { toOneLine } from "../text/escape-controls";
 import { t } from "../text/translate";
 import { Icon, type IconName } from "./icons";
@@ -13,7 +13,7 @@ const GAP_X = 36;
 const GAP_Y = 14;
 const ICONS: Record<string, IconName> = { running: "clock", completed: "check", failed: "cross", skipped: "dash", cancelled: "dash" };
 
-export function PlanGraph({ plan, steps }: { plan: PlanInfo; steps: Record<string, StepState> }): JSX.Element {
+export function PlanGraph({ plan, steps }: { plan: PlanDetail; steps: Record<string, StepState> }): JSX.Element {
   const positions = layoutSteps(plan.steps);
   const columns = 1 + Math.max(0, ...[...positions.values()].map(({ column }) => column));
   const rows = 1 + Math.max(0, ...[...positions.values()].map(({ row }) => row));
@@ -62,7 +62,7 @@ interface GridPosition {
   row: number;
 }
 
-function Step({ step, state, place }: { step: PlanStep; state: StepState | undefined; place: GridPosition }): JSX.Element {
+function Step({ step, state, place }: { step: PlanStepDetail; state: StepState | undefined; place: GridPosition }): JSX.Element {
   const status = state?.status ?? "pending";
   const after = step.depends_on.length > 0 ? t(", after {steps}", { steps: step.depends_on.join(", ") }) : "";
   const icon = ICONS[status];
@@ -83,7 +83,7 @@ function Step({ step, state, place }: { step: PlanStep; state: StepState | undef
   );
 }
 
-function Reasons({ plan, steps }: { plan: PlanInfo; steps: Record<string, StepState> }): JSX.Element | null {
+function Reasons({ plan, steps }: { plan: PlanDetail; steps: Record<string, StepState> }): JSX.Element | null {
   const stepsWithReason = plan.steps.filter((step) => steps[step.id]?.reason);
   if (stepsWithReason.length === 0) return null;
   return (
@@ -97,12 +97,12 @@ function Reasons({ plan, steps }: { plan: PlanInfo; steps: Record<string, StepSt
   );
 }
 
-function hasElevatedRisk(step: PlanStep): boolean {
+function hasElevatedRisk(step: PlanStepDetail): boolean {
   return step.estimated_risk === "medium" || step.estimated_risk === "high" || step.estimated_risk === "critical";
 }
 
 /** Places each step one column after its last dependency; rows fill from top to bottom. */
-function layoutSteps(steps: PlanStep[]): Map<string, GridPosition> {
+function layoutSteps(steps: PlanStepDetail[]): Map<string, GridPosition> {
   const columns = new Map<string, number>();
   const known = new Set(steps.map((step) => step.id));
   // A plan has no cycles; the bound prevents an endless loop if a received plan has one.

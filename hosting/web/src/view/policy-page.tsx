@@ -5,14 +5,16 @@ import { reportErrors, tools } from "../model/app-state";
 import { parseTrialArguments } from "../model/policy-trial";
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { rich, t } from "../text/translate";
-import { getJson, sendJson } from "../wire/http-api";
-import type { CallTrial, GuardInfo, PolicyInfo, RuleTableInfo, ToolAccess } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { getPolicy, tryToolCall } from "../wire/operations";
+import type { CallTrialView, GuardView, PolicyOverview, RuleTableView } from "../wire/types";
+import type { ToolAccess } from "../model/policy-trial";
 import { Disclosure, StatusLight } from "./controls";
 import { riskWord } from "../text/state-labels";
 
 export function PolicyPage(): JSX.Element {
-  const [policy, setPolicy] = useState<PolicyInfo | null>(null);
-  useEffect(() => void reportErrors(async () => setPolicy(await getJson<PolicyInfo>("/api/policy"))), []);
+  const [policy, setPolicy] = useState<PolicyOverview | null>(null);
+  useEffect(() => void reportErrors(async () => setPolicy(await call(getPolicy))), []);
   return (
     <section class="info-page">
       <h2>{t("Policy")}</h2>
@@ -23,7 +25,7 @@ export function PolicyPage(): JSX.Element {
   );
 }
 
-function Overview({ policy }: { policy: PolicyInfo }): JSX.Element {
+function Overview({ policy }: { policy: PolicyOverview }): JSX.Element {
   return (
     <>
       <h3>{t("Guards")}</h3>
@@ -57,7 +59,7 @@ function Overview({ policy }: { policy: PolicyInfo }): JSX.Element {
   );
 }
 
-function GuardEntry({ guard }: { guard: GuardInfo }): JSX.Element {
+function GuardEntry({ guard }: { guard: GuardView }): JSX.Element {
   const isOn = guard.position !== null;
   const state = isOn ? t("on") : guard.enabled ? t("not in this chain") : guard.enabled_by_default ? t("switched off") : t("optional");
   return (
@@ -91,7 +93,7 @@ const ACCESS_TEXTS: Record<ToolAccess, () => string> = {
   operator: () => t("an operator must approve it"),
 };
 
-function ToolsTable({ tools: rows }: { tools: PolicyInfo["tools"] }): JSX.Element {
+function ToolsTable({ tools: rows }: { tools: PolicyOverview["tools"] }): JSX.Element {
   return (
     <div class="wide-table" tabIndex={0} role="region" aria-label={t("Tools")}>
       <table class="plain">
@@ -126,7 +128,7 @@ function Settings({ values }: { values: Record<string, unknown> }): JSX.Element 
   );
 }
 
-function RuleTable({ table }: { table: RuleTableInfo }): JSX.Element {
+function RuleTable({ table }: { table: RuleTableView }): JSX.Element {
   return (
     <div class="wide-table" lang="en" tabIndex={0} role="region" aria-label={toOneLine(table.title, 80)}>
       <table class="plain rules">
@@ -148,13 +150,13 @@ function TrialForm(): JSX.Element {
   const [tool, setTool] = useState("files.write");
   const [text, setText] = useState('{"path": "AGENTS.md"}');
   const [problem, setProblem] = useState("");
-  const [trial, setTrial] = useState<CallTrial | null>(null);
+  const [trial, setTrial] = useState<CallTrialView | null>(null);
   const submit = async (): Promise<void> => {
     const parsed = parseTrialArguments(text);
     setProblem(typeof parsed === "string" ? parsed : "");
     setTrial(null);
     if (typeof parsed === "string") return;
-    await reportErrors(async () => setTrial(await sendJson<CallTrial>("POST", "/api/policy/test", { tool: tool.trim(), arguments: parsed })));
+    await reportErrors(async () => setTrial(await call(tryToolCall, { tool: tool.trim(), arguments: parsed })));
   };
   return (
     <form class="trial" onSubmit={(event) => (event.preventDefault(), void submit())}>
@@ -180,7 +182,7 @@ function TrialForm(): JSX.Element {
 
 const TRIAL_VERDICTS: Record<string, () => string> = { allow: () => t("allowed"), verify: () => t("must be verified"), block: () => t("blocked") };
 
-function TrialResult({ trial }: { trial: CallTrial }): JSX.Element {
+function TrialResult({ trial }: { trial: CallTrialView }): JSX.Element {
   return (
     <section class={`trial-result ${trial.verdict}`} aria-label={t("Verdict")} role="status">
       <p>

@@ -5,7 +5,7 @@ import { resetProvider } from "../model/operator-actions";
 import { toOneLine } from "../text/escape-controls";
 import { describePause } from "../text/provider-state";
 import { t } from "../text/translate";
-import type { ProviderInfo } from "../wire/protocol";
+import type { ProviderModels } from "../wire/types";
 import { ActionButton, StatusLight } from "./controls";
 import { stateLabel } from "../text/state-labels";
 
@@ -44,7 +44,7 @@ export function ProvidersTable(): JSX.Element {
   );
 }
 
-function ProviderPause({ provider }: { provider: ProviderInfo }): JSX.Element | null {
+function ProviderPause({ provider }: { provider: ProviderModels }): JSX.Element | null {
   const lines = describePause(provider);
   if (lines.length === 0) return null;
   return (

@@ -6,12 +6,13 @@ import { escapeControls, toOneLine } from "../text/escape-controls";
 import { formatDuration, formatTokens, formatUsageCost } from "../text/format";
 import { stateLabel } from "../text/state-labels";
 import { plural, t } from "../text/translate";
-import { sendJson } from "../wire/http-api";
-import type { ReplayComparison, ReplaySide } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { listReplayChoices, replayOwnTurn } from "../wire/operations";
+import type { ReplayComparison, ReplaySide } from "../wire/types";
 import { useLoaded } from "./loaded-items";
 
 export function ReplayPanel({ task }: { task: string }): JSX.Element | null {
-  const [choices] = useLoaded<{ models: string[]; chains: string[] }>("/api/replay-choices");
+  const [choices] = useLoaded(listReplayChoices, {});
   const [model, setModel] = useState("");
   const [chain, setChain] = useState("");
   const [runs, setRuns] = useState(false);
@@ -20,8 +21,7 @@ export function ReplayPanel({ task }: { task: string }): JSX.Element | null {
   const replay = async (): Promise<void> => {
     setRuns(true);
     await reportErrors(async () => {
-      const body = { ...(model ? { model } : {}), ...(chain ? { chain } : {}) };
-      setFound(await sendJson<ReplayComparison>("POST", `/api/traces/${encodeURIComponent(task)}/replay`, body));
+      setFound(await call(replayOwnTurn, { task_id: task, ...(model ? { model } : {}), ...(chain ? { chain } : {}) }));
     });
     setRuns(false);
   };

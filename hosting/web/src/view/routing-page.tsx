@@ -5,8 +5,9 @@ import { reportErrors } from "../model/app-state";
 import { escapeControls, toOneLine } from "../text/escape-controls";
 import { formatCost, formatMilliseconds, formatNumber, formatPercent } from "../text/format";
 import { t } from "../text/translate";
-import { getJson, sendJson } from "../wire/http-api";
-import type { RoutingInfo } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { explainRoute, getRouting, resetRouting } from "../wire/operations";
+import type { RoutingOverview } from "../wire/types";
 import { ActionButton } from "./controls";
 import { EmptyState, useLoaded } from "./loaded-items";
 import { OperatorNav } from "./operator-nav";
@@ -22,9 +23,9 @@ const STRATEGIES: Readonly<Record<string, () => string>> = {
 };
 
 export function RoutingPage(): JSX.Element {
-  const [routing, reload] = useLoaded<RoutingInfo>("/api/routing");
+  const [routing, reload] = useLoaded(getRouting, {});
   const reset = async (): Promise<void> => {
-    if (await reportErrors(() => sendJson("POST", "/api/routing/reset"))) reload();
+    if (await reportErrors(() => call(resetRouting))) reload();
   };
   return (
     <section class="info-page">
@@ -55,7 +56,7 @@ export function RoutingPage(): JSX.Element {
   );
 }
 
-function Tiers({ routing }: { routing: RoutingInfo }): JSX.Element | null {
+function Tiers({ routing }: { routing: RoutingOverview }): JSX.Element | null {
   if (routing.tiers.length === 0) return null;
   return (
     <div class="wide-table" tabIndex={0} role="region" aria-label={t("Tiers")}>
@@ -77,7 +78,7 @@ function Tiers({ routing }: { routing: RoutingInfo }): JSX.Element | null {
   );
 }
 
-function Averages({ items }: { items: RoutingInfo["items"] }): JSX.Element {
+function Averages({ items }: { items: RoutingOverview["items"] }): JSX.Element {
   return (
     <div class="wide-table" tabIndex={0} role="region" aria-label={t("What was learned")}>
       <table class="plain">
@@ -113,7 +114,7 @@ function Explanation(): JSX.Element {
   const [found, setFound] = useState<string | null>(null);
   const explain = async (event: Event): Promise<void> => {
     event.preventDefault();
-    await reportErrors(async () => setFound((await getJson<{ explanation: string }>("/api/routing/explain", { text })).explanation));
+    await reportErrors(async () => setFound((await call(explainRoute, { text })).explanation));
   };
   return (
     <form class="trial" onSubmit={(event) => void explain(event)}>

@@ -6,8 +6,9 @@ import { routeUrl } from "../model/router";
 import { escapeControls, toOneLine } from "../text/escape-controls";
 import { formatTime } from "../text/format";
 import { rich, t } from "../text/translate";
-import { sendJson } from "../wire/http-api";
-import type { ScheduleInfo } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { addSchedule, changeSchedule, listSchedules, removeSchedule } from "../wire/operations";
+import type { ScheduleView } from "../wire/types";
 import { ActionButton } from "./controls";
 import { EmptyState, useLoaded } from "./loaded-items";
 import { stateLabel } from "../text/state-labels";
@@ -20,7 +21,7 @@ const KINDS = {
 type Kind = keyof typeof KINDS;
 
 export function SchedulesPage(): JSX.Element {
-  const [found, reload] = useLoaded<{ items: ScheduleInfo[] }>("/api/schedules");
+  const [found, reload] = useLoaded(listSchedules, {});
   return (
     <section class="info-page">
       <h2>{t("Schedules")}</h2>
@@ -39,7 +40,7 @@ function NewSchedule({ onMade }: { onMade: () => void }): JSX.Element {
   const make = async (event: Event): Promise<void> => {
     event.preventDefault();
     const time = kind === "in_minutes" ? Number(when) : when;
-    if (await reportErrors(() => sendJson("POST", "/api/schedules", { text, [kind]: time }))) {
+    if (await reportErrors(() => call(addSchedule, { text, [kind]: time }))) {
       setText("");
       setWhen("");
       onMade();
@@ -68,12 +69,12 @@ function NewSchedule({ onMade }: { onMade: () => void }): JSX.Element {
   );
 }
 
-function Entry({ item, onChange }: { item: ScheduleInfo; onChange: () => void }): JSX.Element {
-  const path = `/api/schedules/${encodeURIComponent(item.schedule_id)}`;
+function Entry({ item, onChange }: { item: ScheduleView; onChange: () => void }): JSX.Element {
   const isPaused = item.state === "paused";
-  const change = (method: "PATCH" | "DELETE", body?: object) => async (): Promise<void> => {
-    if (await reportErrors(() => sendJson(method, path, body))) onChange();
+  const change = (ask: () => Promise<unknown>) => async (): Promise<void> => {
+    if (await reportErrors(ask)) onChange();
   };
+  const named = { schedule_id: item.schedule_id };
   const next = item.next[0];
   const name = toOneLine(item.title, 60);
   return (
@@ -88,9 +89,9 @@ function Entry({ item, onChange }: { item: ScheduleInfo; onChange: () => void })
           {item.reason ? `: ${toOneLine(item.reason, 120)}` : ""}
         </span>
         {item.state !== "finished" && (
-          <ActionButton label={isPaused ? t("Resume: {name}", { name }) : t("Pause: {name}", { name })} action={change("PATCH", { state: isPaused ? "active" : "paused" })}>{isPaused ? t("Resume") : t("Pause")}</ActionButton>
+          <ActionButton label={isPaused ? t("Resume: {name}", { name }) : t("Pause: {name}", { name })} action={change(() => call(changeSchedule, { ...named, state: isPaused ? "active" : "paused" }))}>{isPaused ? t("Resume") : t("Pause")}</ActionButton>
         )}
-        <ActionButton label={t("Remove: {name}", { name })} action={change("DELETE")}>{t("Remove")}</ActionButton>
+        <ActionButton label={t("Remove: {name}", { name })} action={change(() => call(removeSchedule, named))}>{t("Remove")}</ActionButton>
       </div>
     </li>
   );

@@ -2,12 +2,12 @@
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { reportErrors } from "../model/app-state";
-import type { Attachment } from "../wire/protocol";
+import type { AttachmentDetail } from "../wire/types";
 import { isShownImage, keptImage, loadImage, saveFile } from "../wire/file-transfer";
 import { t } from "../text/translate";
 import { Icon } from "./icons";
 
-export function SentFiles({ files }: { files: readonly Attachment[] }): JSX.Element | null {
+export function SentFiles({ files }: { files: readonly AttachmentDetail[] }): JSX.Element | null {
   if (files.length === 0) return null;
   return (
     <ul class="sent-files" aria-label={t("Attached files")}>
@@ -20,7 +20,7 @@ export function SentFiles({ files }: { files: readonly Attachment[] }): JSX.Elem
   );
 }
 
-function SentFile({ file }: { file: Attachment }): JSX.Element {
+function SentFile({ file }: { file: AttachmentDetail }): JSX.Element {
   const [image, setImage] = useState(() => keptImage(file));
   useEffect(() => {
     let isGone = false;

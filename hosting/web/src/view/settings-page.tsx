@@ -4,8 +4,9 @@ import type { JSX } from "preact";
 import { reportErrors } from "../model/app-state";
 import { toOneLine } from "../text/escape-controls";
 import { t } from "../text/translate";
-import { sendJson } from "../wire/http-api";
-import type { SettingRow } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { changeSetting, listSettings, resetSetting } from "../wire/operations";
+import type { SettingView } from "../wire/types";
 import { ActionButton } from "./controls";
 import { NoSettingsFiles, useLoadedFromFiles } from "./loaded-items";
 import { OperatorNav } from "./operator-nav";
@@ -14,13 +15,13 @@ const CHAIN_SOURCE = /^the chain (.+)$/;
 const SAVED_FILE = ".sophon/appsettings.local.json";
 
 export function SettingsPage(): JSX.Element {
-  const [found, reload, isWithoutFiles] = useLoadedFromFiles<{ items: SettingRow[] }>("/api/settings");
+  const [found, reload, isWithoutFiles] = useLoadedFromFiles(listSettings);
   const [search, setSearch] = useState("");
   const [onlySet, setOnlySet] = useState(false);
   const wanted = search.trim().toLowerCase();
   const rows = found?.items.filter((row) => `${row.path} ${row.description}`.toLowerCase().includes(wanted) && (!onlySet || row.source !== null)) ?? [];
   const changeable = rows.filter((row) => row.can_change);
-  const sections = new Map<string, SettingRow[]>();
+  const sections = new Map<string, SettingView[]>();
   for (const row of rows.filter((each) => !each.can_change)) {
     const name = row.path.split(".")[0] ?? "";
     sections.set(name, [...(sections.get(name) ?? []), row]);
@@ -60,18 +61,18 @@ export function SettingsPage(): JSX.Element {
   );
 }
 
-function Entry({ row, onChange }: { row: SettingRow; onChange: () => void }): JSX.Element {
+function Entry({ row, onChange }: { row: SettingView; onChange: () => void }): JSX.Element {
   const [draft, setDraft] = useState<string | null>(null);
   const isSaved = row.source?.endsWith(SAVED_FILE) === true;
   const save = async (event: Event): Promise<void> => {
     event.preventDefault();
-    if (await reportErrors(() => sendJson("PATCH", "/api/settings", { path: row.path, value: parseValue(draft ?? "", row.value) }))) {
+    if (await reportErrors(() => call(changeSetting, { path: row.path, value: parseValue(draft ?? "", row.value) }))) {
       setDraft(null);
       onChange();
     }
   };
   const reset = async (): Promise<void> => {
-    if (await reportErrors(() => sendJson("DELETE", `/api/settings/${encodeURIComponent(row.path)}`))) onChange();
+    if (await reportErrors(() => call(resetSetting, { path: row.path }))) onChange();
   };
   return (
     <li class="setting">

@@ -7,8 +7,9 @@ import { priceText, turnPriceText } from "../text/price-text";
 import { trialErrorText } from "../text/trial-text";
 import { rich, t } from "../text/translate";
 import type { ErrorText } from "../text/error-text";
-import { sendJson } from "../wire/http-api";
-import type { OfferedModel, SetupInfo } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { getSetup, listOfferedModels, removeProvider, saveProvider } from "../wire/operations";
+import type { OfferedModels, SetupView } from "../wire/types";
 import { ActionButton } from "./controls";
 import { NoSettingsFiles, useLoadedFromFiles } from "./loaded-items";
 import { OperatorNav } from "./operator-nav";
@@ -16,13 +17,8 @@ import { OperatorNav } from "./operator-nav";
 const MAX_SHOWN = 60;
 const EXAMPLE_URL = "http://localhost:8000/v1";
 
-interface Listing {
-  is_from_provider: boolean;
-  items: OfferedModel[];
-}
-
 export function SetupPage(): JSX.Element {
-  const [setup, reload, isWithoutFiles] = useLoadedFromFiles<SetupInfo>("/api/setup");
+  const [setup, reload, isWithoutFiles] = useLoadedFromFiles(getSetup);
   return (
     <section class="info-page">
       <OperatorNav />
@@ -35,10 +31,10 @@ export function SetupPage(): JSX.Element {
   );
 }
 
-function InUse({ setup, onChange }: { setup: SetupInfo; onChange: () => void }): JSX.Element {
+function InUse({ setup, onChange }: { setup: SetupView; onChange: () => void }): JSX.Element {
   const names = setup.in_use.map(({ provider, model }) => toOneLine(`${provider}/${model}`, 80)).join(", ");
   const remove = async (): Promise<void> => {
-    if (await reportErrors(() => sendJson("DELETE", "/api/setup/provider"))) {
+    if (await reportErrors(() => call(removeProvider))) {
       void refreshHost();
       onChange();
     }
@@ -51,11 +47,11 @@ function InUse({ setup, onChange }: { setup: SetupInfo; onChange: () => void }):
   );
 }
 
-function ProviderForm({ setup, onSaved }: { setup: SetupInfo; onSaved: () => void }): JSX.Element {
+function ProviderForm({ setup, onSaved }: { setup: SetupView; onSaved: () => void }): JSX.Element {
   const [type, setType] = useState(setup.saved?.type ?? setup.types[0]?.type ?? "");
   const [key, setKey] = useState("");
   const [url, setUrl] = useState(setup.saved?.base_url ?? "");
-  const [listing, setListing] = useState<Listing | null>(null);
+  const [listing, setListing] = useState<OfferedModels | null>(null);
   const [problem, setProblem] = useState<ErrorText | null>(null);
   const [busy, setBusy] = useState(false);
   const chosen = setup.types.find((each) => each.type === type);
@@ -70,11 +66,11 @@ function ProviderForm({ setup, onSaved }: { setup: SetupInfo; onSaved: () => voi
   const tryKey = (event: Event): void => {
     event.preventDefault();
     setListing(null);
-    void run(async () => setListing(await sendJson<Listing>("POST", "/api/setup/models", given)));
+    void run(async () => setListing(await call(listOfferedModels, given)));
   };
   const save = (model: string): void =>
     void run(async () => {
-      await sendJson("POST", "/api/setup/provider", { ...given, model });
+      await call(saveProvider, { ...given, model });
       setKey("");
       setListing(null);
       announcement.value = t("{model} is used from the next message on.", { model });
@@ -130,7 +126,7 @@ function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : url;
 }
 
-function ModelChoice({ listing, preferred, busy, onChoose }: { listing: Listing; preferred: string; busy: boolean; onChoose: (model: string) => void }): JSX.Element {
+function ModelChoice({ listing, preferred, busy, onChoose }: { listing: OfferedModels; preferred: string; busy: boolean; onChoose: (model: string) => void }): JSX.Element {
   const [filter, setFilter] = useState("");
   const isListed = listing.items.some(({ model }) => model === preferred);
   const [model, setModel] = useState(isListed ? preferred : (listing.items[0]?.model ?? preferred));

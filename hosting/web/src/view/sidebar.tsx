@@ -10,7 +10,7 @@ import { formatAge } from "../text/format";
 import { toOneLine } from "../text/escape-controls";
 import { plural, t } from "../text/translate";
 import { storedToken } from "../wire/token-storage";
-import type { SessionSummary } from "../wire/protocol";
+import type { SessionView } from "../wire/types";
 import { Icon, type IconName } from "./icons";
 import { Dialog, IconButton } from "./controls";
 import { ImportDialog } from "./import-dialog";
@@ -31,7 +31,7 @@ export function Sidebar({ onGone: onClose }: { onGone: () => void }): JSX.Elemen
   const items = sessions.value;
   const [isImporting, setImporting] = useState(false);
   const asks = approvals.value.length;
-  const isFirst = (session: SessionSummary): boolean => session.pinned && !session.archived;
+  const isFirst = (session: SessionView): boolean => session.pinned && !session.archived;
   const pinned = (items ?? []).filter(isFirst);
   const groups = [
     ...(pinned.length > 0 ? [{ label: t("Pinned"), items: pinned }] : []),
@@ -111,7 +111,7 @@ function NavLink(props: { to: Route; icon: IconName; label: string; count?: numb
   );
 }
 
-function SessionEntry({ session }: { session: SessionSummary }): JSX.Element {
+function SessionEntry({ session }: { session: SessionView }): JSX.Element {
   const id = session.session_id;
   const here = route.value.page === "session" && route.value.id === id;
   const asks = approvals.value.some((each) => each.session_id === id);
@@ -134,7 +134,7 @@ function SessionEntry({ session }: { session: SessionSummary }): JSX.Element {
 
 type OpenDialog = "rename" | "delete" | null;
 
-function SessionMenu({ session, title }: { session: SessionSummary; title: string }): JSX.Element {
+function SessionMenu({ session, title }: { session: SessionView; title: string }): JSX.Element {
   const [openDialog, setOpenDialog] = useState<OpenDialog>(null);
   const id = session.session_id;
   return (
@@ -165,7 +165,7 @@ function SessionMenu({ session, title }: { session: SessionSummary; title: strin
   );
 }
 
-function RenameDialog({ session, onClose }: { session: SessionSummary; onClose: () => void }): JSX.Element {
+function RenameDialog({ session, onClose }: { session: SessionView; onClose: () => void }): JSX.Element {
   const [title, setTitle] = useState(session.title);
   return (
     <Dialog title={t("Rename")} onClose={onClose}>

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { findBlock } from "../model/guard-verdicts";
 import type { ToolItem } from "../model/turn-reducer";
-import type { GuardVerdict } from "../wire/protocol";
+import type { GuardVerdict } from "../model/guard-verdicts";
 import { formatDuration } from "../text/format";
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { t } from "../text/translate";

@@ -8,7 +8,7 @@ import { formatDuration, formatNumber, formatUsageCost } from "../text/format";
 import { riskWord, stateLabel } from "../text/state-labels";
 import { attemptLabel, decisionLabel, noteLabel, purposeLabel, subjectLabel, verdictLabel } from "../text/trace-text";
 import { t } from "../text/translate";
-import type { TurnMessage } from "../wire/protocol";
+import type { RecordView } from "../wire/types";
 import { Disclosure } from "./controls";
 
 export function TraceRows({ task, rows }: { task: string; rows: readonly TraceRow[] }): JSX.Element {
@@ -111,7 +111,7 @@ function Content({ task, row }: { task: string; row: TraceRow }): JSX.Element {
   );
 }
 
-function messageText(message: TurnMessage): string {
+function messageText(message: RecordView): string {
   const calls = (message.tool_calls ?? []).map((call) => `${call.name} ${JSON.stringify(call.arguments)}`);
   return [message.content, ...calls].filter(Boolean).join("\n");
 }

@@ -10,7 +10,8 @@ import { toOneLine } from "../text/escape-controls";
 import { formatDuration, formatMilliseconds, formatNumber, formatTime, formatTokens, formatUsageCost } from "../text/format";
 import { plural, rich, t } from "../text/translate";
 import { download } from "../wire/http-api";
-import type { TraceDetails, TraceSummary, TurnMessage } from "../wire/protocol";
+import { getTrace, listTraces, listTurnMessages } from "../wire/operations";
+import type { TraceSummary } from "../wire/types";
 import { Disclosure, StatusLight } from "./controls";
 import { EmptyState, useLoaded } from "./loaded-items";
 import { ReplayPanel } from "./replay-panel";
@@ -22,7 +23,7 @@ const REFRESH_MS = 1000;
 
 export function TracesPage(): JSX.Element {
   const [everything, setEverything] = useState(false);
-  const [found, reload] = useLoaded<{ items: TraceSummary[] }>("/api/traces", { limit: MAX_TRACES, everything });
+  const [found, reload] = useLoaded(listTraces, { limit: MAX_TRACES, everything });
   useRefresh(found?.items.some((each) => each.status === "running") ?? false, reload);
   const to = route.value;
   if (to.page === "traces" && "id" in to && to.id) return <OneTrace key={to.id} task={to.id} />;
@@ -76,9 +77,9 @@ function Summary({ trace }: { trace: TraceSummary }): JSX.Element {
 }
 
 function Details({ task }: { task: string }): JSX.Element | null {
-  const path = `/api/traces/${encodeURIComponent(task)}`;
-  const [loaded, reload] = useLoaded<TraceDetails>(path);
-  const [stored, reloadMessages] = useLoaded<{ items: TurnMessage[] }>(`${path}/messages`);
+  const [trace, reload] = useLoaded(getTrace, { task_id: task });
+  const [stored, reloadMessages] = useLoaded(listTurnMessages, { task_id: task });
+  const loaded = trace !== null && "stages" in trace ? trace : null; // and not that of OpenTelemetry
   useRefresh(loaded?.status === "running", () => {
     reload();
     reloadMessages();
@@ -132,5 +133,5 @@ function useRefresh(runs: boolean, refresh: () => void): void {
 
 async function saveTrace(task: string, format: "json" | "otlp"): Promise<void> {
   const name = format === "otlp" ? `trace-${task}.otlp.json` : `trace-${task}.json`;
-  await reportErrors(async () => saveFile(await download(`/api/traces/${encodeURIComponent(task)}?format=${format}`), name));
+  await reportErrors(async () => saveFile(await download(getTrace, { task_id: task, format }), name));
 }

@@ -12,8 +12,9 @@ import { completeText, fullText, isFinished, type Item, type PlanItem, type Turn
 import { formatBytes, formatDateTime, formatDuration, formatTime, formatTokens, formatUsageCost } from "../text/format";
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { plural, t } from "../text/translate";
-import { getJson } from "../wire/http-api";
-import { loadText, type LargeText } from "../wire/large-texts";
+import { call } from "../wire/http-api";
+import { getTask } from "../wire/operations";
+import { loadText } from "../wire/large-texts";
 import { ApprovalCard } from "./approval-card";
 import { Feedback } from "./feedback";
 import { AnswerMenu, canBranch, MessageActions, MessageEditor } from "./message-actions";
@@ -27,6 +28,7 @@ import { MiddlewareStrip } from "./middleware-strip";
 import { ToolCall } from "./tool-call";
 import { Waterfall } from "./waterfall";
 import { hostErrorText, type ErrorText } from "../text/error-text";
+import type { LargeText } from "../wire/types";
 
 export const TurnView = memo(function TurnView({ live, session, position, count }: { live: LiveTurn; session: LiveSession; position: number; count: number }): JSX.Element {
   void live.version.value;
@@ -85,7 +87,7 @@ function useQueuePosition(live: LiveTurn): void {
   useEffect(() => {
     if (!queued) return;
     const timer = setInterval(() => {
-      getJson<{ position: number | null }>(`/api/tasks/${encodeURIComponent(live.turn.id)}`).then(
+      call(getTask, { task_id: live.turn.id }).then(
         ({ position }) => {
           if (position === null || position === live.turn.position) return;
           live.turn.position = position;

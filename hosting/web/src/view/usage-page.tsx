@@ -5,16 +5,12 @@ import { currentSession, currentUser, usageVersion } from "../model/app-state";
 import { formatCost, formatDay, formatNumber, formatTokens, formatUsageCost } from "../text/format";
 import { toOneLine } from "../text/escape-controls";
 import { t } from "../text/translate";
-import { getJson } from "../wire/http-api";
-import type { LimitRow, UsageRow } from "../wire/protocol";
+import { call } from "../wire/http-api";
+import { getUsage } from "../wire/operations";
+import type { ModelUsage, ProviderLimit, UsageReport } from "../wire/types";
 import { EmptyState } from "./loaded-items";
 
 const DAYS = 14;
-
-interface UsageResponse {
-  items: UsageRow[];
-  limits?: LimitRow[];
-}
 
 interface UsageSum {
   tokens: number;
@@ -23,10 +19,10 @@ interface UsageSum {
 }
 
 export function UsagePage(): JSX.Element {
-  const [usage, setUsage] = useState<UsageResponse | null>(null);
+  const [usage, setUsage] = useState<UsageReport | null>(null);
   const operator = currentUser.value?.operator === true;
   useEffect(() => {
-    if (operator) getJson<UsageResponse>("/api/usage", { since: utcDay(DAYS - 1) }).then(setUsage, () => undefined);
+    if (operator) call(getUsage, { since: utcDay(DAYS - 1) }).then(setUsage, () => undefined);
   }, [operator, usageVersion.value]);
   return (
     <section class="info-page">
@@ -46,7 +42,7 @@ export function SessionUsage(): JSX.Element | null {
   useEffect(() => {
     setSum(null);
     if (id === undefined || currentSession.value?.state.value !== "open") return;
-    getJson<UsageResponse>("/api/usage", { session_id: id }).then(
+    call(getUsage, { session_id: id }).then(
       ({ items }) => setSum(sumUsage(items)),
       () => undefined,
     );
@@ -59,7 +55,7 @@ export function SessionUsage(): JSX.Element | null {
   );
 }
 
-function ProviderLimits({ row }: { row: LimitRow }): JSX.Element {
+function ProviderLimits({ row }: { row: ProviderLimit }): JSX.Element {
   return (
     <section class="limits">
       <h3>{toOneLine(row.provider, 40)}</h3>
@@ -88,7 +84,7 @@ function Meter(props: { label: string; used: number; limit: number | null; show:
 }
 
 /** Bar chart of the tokens per day. */
-function TokenChart({ rows }: { rows: UsageRow[] }): JSX.Element {
+function TokenChart({ rows }: { rows: ModelUsage[] }): JSX.Element {
   const days = Array.from({ length: DAYS }, (_, index) => utcDay(DAYS - 1 - index));
   const sums = days.map((day) => sumUsage(rows.filter((row) => row.day === day)));
   const maximum = Math.max(1, ...sums.map((sum) => sum.tokens));
@@ -111,7 +107,7 @@ function TokenChart({ rows }: { rows: UsageRow[] }): JSX.Element {
   );
 }
 
-function ModelTable({ rows }: { rows: UsageRow[] }): JSX.Element {
+function ModelTable({ rows }: { rows: ModelUsage[] }): JSX.Element {
   const models = [...new Set(rows.map((row) => `${row.provider}/${row.model}`))];
   if (models.length === 0) return <EmptyState title={t("No usage in these days.")}>{t("Each message that a model answers adds its tokens and its cost.")}</EmptyState>;
   return (
@@ -143,7 +139,7 @@ function ModelTable({ rows }: { rows: UsageRow[] }): JSX.Element {
   );
 }
 
-function sumUsage(rows: UsageRow[]): UsageSum {
+function sumUsage(rows: ModelUsage[]): UsageSum {
   return {
     tokens: rows.reduce((sum, row) => sum + row.input_tokens + row.output_tokens, 0),
     cost_micros: rows.reduce((sum, row) => sum + row.cost_micros, 0),

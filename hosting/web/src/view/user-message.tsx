@@ -3,13 +3,13 @@ import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { escapeControls } from "../text/escape-controls";
 import { t } from "../text/translate";
-import type { Attachment } from "../wire/protocol";
+import type { AttachmentDetail } from "../wire/types";
 import { Icon } from "./icons";
 import { SentFiles } from "./sent-files";
 
 const MAX_LINES = 14;
 const MAX_CHARACTERS = 1500;
-/** Attachment line that a channel appends to the message: `[attached: photo.jpg, image/jpeg, 120 kB, files/telegram/…]`. */
+/** AttachmentDetail line that a channel appends to the message: `[attached: photo.jpg, image/jpeg, 120 kB, files/telegram/…]`. */
 const ATTACHMENT = /^\[attached: ([^\]]+)\]$/u;
 
 /** Begins the message with which the host asks for the report of a goal: results for the model, behind two lines for people. */
@@ -18,7 +18,7 @@ const REPORT_LINES = 2;
 
 interface UserMessageProps {
   text: string;
-  attachments?: readonly Attachment[];
+  attachments?: readonly AttachmentDetail[];
   state?: JSX.Element | undefined;
 }
 

@@ -5,13 +5,14 @@ import { buildWaterfallBars, type WaterfallBar, type TimedEvent } from "../model
 import { formatDuration } from "../text/format";
 import { toOneLine } from "../text/escape-controls";
 import { t } from "../text/translate";
-import { getJson } from "../wire/http-api";
+import { call } from "../wire/http-api";
+import { listTaskEvents } from "../wire/operations";
 
 export function Waterfall({ task }: { task: string }): JSX.Element {
   const [bars, setBars] = useState<WaterfallBar[] | null | "unavailable">(null);
   useEffect(() => {
-    getJson<{ items: TimedEvent[] }>(`/api/tasks/${encodeURIComponent(task)}/events`)
-      .then(({ items }) => setBars(buildWaterfallBars(items)))
+    call(listTaskEvents, { task_id: task })
+      .then(({ items }) => setBars(buildWaterfallBars(items as unknown as TimedEvent[])))
       .catch(() => setBars("unavailable"));
   }, [task]);
   if (bars === null) return <p class="hint">{t("Loading…")}</p>;

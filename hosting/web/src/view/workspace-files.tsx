@@ -5,8 +5,9 @@ import { escapeControls } from "../text/escape-controls";
 import { errorText, type ErrorText } from "../text/error-text";
 import { formatNumber } from "../text/format";
 import { t } from "../text/translate";
-import { ApiError, getJson, sendJson } from "../wire/http-api";
-import type { WorkspaceFile, WorkspaceFileRow } from "../wire/protocol";
+import { ApiError, call } from "../wire/http-api";
+import { listWorkspaceFiles, readWorkspaceFile, saveWorkspaceFile } from "../wire/operations";
+import type { ListedWorkspaceFile, WorkspaceFile } from "../wire/types";
 import { Disclosure } from "./controls";
 import { useLoaded } from "./loaded-items";
 
@@ -20,7 +21,7 @@ const DESCRIPTIONS: Readonly<Record<string, () => string>> = {
 
 /** The files that the user may edit; nothing on a host without a folder for them. */
 export function WorkspaceFiles(): JSX.Element | null {
-  const [found] = useLoaded<{ items: WorkspaceFileRow[] }>("/api/workspace");
+  const [found] = useLoaded(listWorkspaceFiles, {});
   if (found === null || found.items.length === 0) return null;
   return (
     <>
@@ -32,7 +33,7 @@ export function WorkspaceFiles(): JSX.Element | null {
 }
 
 /** One file. The draft outlives closing and opening it. */
-function FileEntry({ row }: { row: WorkspaceFileRow }): JSX.Element {
+function FileEntry({ row }: { row: ListedWorkspaceFile }): JSX.Element {
   const [saved, setSaved] = useState<WorkspaceFile | null>(null);
   const [draft, setDraft] = useState("");
   const show = (file: WorkspaceFile): void => {
@@ -55,7 +56,7 @@ function FileEntry({ row }: { row: WorkspaceFileRow }): JSX.Element {
 }
 
 interface EditorProps {
-  row: WorkspaceFileRow;
+  row: ListedWorkspaceFile;
   /** The file as it was loaded or saved last; null: not yet loaded. */
   saved: WorkspaceFile | null;
   draft: string;
@@ -67,7 +68,6 @@ function FileEditor({ row, saved, draft, onDraft, onLoaded }: EditorProps): JSX.
   const [isBusy, setBusy] = useState(false);
   const [isDone, setDone] = useState(false);
   const [problem, setProblem] = useState<(ErrorText & { isOutdated: boolean }) | null>(null);
-  const path = `/api/workspace/${encodeURIComponent(row.name)}`;
   const run = async (request: () => Promise<WorkspaceFile>, done: boolean): Promise<void> => {
     setBusy(true);
     setProblem(null);
@@ -80,7 +80,7 @@ function FileEditor({ row, saved, draft, onDraft, onLoaded }: EditorProps): JSX.
       setBusy(false);
     }
   };
-  const load = (): void => void run(() => getJson<WorkspaceFile>(path), false);
+  const load = (): void => void run(() => call(readWorkspaceFile, { name: row.name }), false);
   useEffect(() => {
     if (saved === null) load();
   }, []);
@@ -90,7 +90,7 @@ function FileEditor({ row, saved, draft, onDraft, onLoaded }: EditorProps): JSX.
   const canSave = saved !== null && !isBusy && !isTooLarge && (draft !== saved.text || saved.version === "");
   const save = (event: Event): void => {
     event.preventDefault();
-    if (canSave) void run(() => sendJson("PUT", path, { text: draft, version: saved.version }), true);
+    if (canSave) void run(() => call(saveWorkspaceFile, { name: row.name, text: draft, version: saved.version }), true);
   };
   const saveByKey = (event: KeyboardEvent): void => {
     if ((event.ctrlKey || event.metaKey) && event.key === "s") save(event);

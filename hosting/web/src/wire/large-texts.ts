@@ -1,18 +1,10 @@
 // Large fields of events and messages: the payload has their beginning, and the whole is loaded over HTTP (docs/protocol.md).
-import { ApiError, getJson } from "./http-api";
+import { ApiError, loadJson } from "./http-api";
+import type { LargeFieldReference, StreamedText } from "./types";
 import { t } from "../text/translate";
 
-/** Where the whole of a cut field is. */
-export interface LargeText {
-  url: string;
-  characters: number;
-  bytes: number;
-  /** Whether the text is the JSON of the field's value. */
-  json?: boolean;
-}
-
 export interface HasLargeFields {
-  large?: Record<string, LargeText>;
+  large?: Record<string, LargeFieldReference>;
 }
 
 /** Texts up to this size are loaded at once; a larger one on demand. */
@@ -29,8 +21,8 @@ function isStored({ session_id: session, message_id: message }: Record<string, u
   return session === undefined || String(message).startsWith(`${String(session)}:`);
 }
 
-export async function loadText(large: LargeText): Promise<string> {
-  const { text } = await getJson<{ text: string | null }>(large.url);
+export async function loadText(large: LargeFieldReference): Promise<string> {
+  const { text } = await loadJson<StreamedText>(large.url);
   if (text === null) throw new ApiError("not_found", t("The reply that was streamed has ended."));
   return text;
 }
@@ -39,7 +31,7 @@ export async function loadText(large: LargeText): Promise<string> {
  * Replaces the large fields of a payload by their whole values, in place. `known` returns a text that the page has
  * already. What stays in `large` was not loaded: too large for that, or it failed.
  */
-export async function loadLargeFields(payload: HasLargeFields, known: (large: LargeText, head: string) => string | null = () => null): Promise<void> {
+export async function loadLargeFields(payload: HasLargeFields, known: (large: LargeFieldReference, head: string) => string | null = () => null): Promise<void> {
   const fields = payload as Record<string, unknown>;
   const open = { ...payload.large };
   for (const [name, large] of Object.entries(open)) {

@@ -1,7 +1,8 @@
 // Socket.IO connection to one namespace of the host; every request has an acknowledgement or a timeout.
 import { io, type Socket } from "socket.io-client";
 import { errorFromResponse, ApiError } from "./http-api";
-import type { WireEvent } from "./protocol";
+import type { WireEvent } from "./events";
+import type { Asked, SocketOperation } from "./operation";
 import { storedToken } from "./token-storage";
 import { t } from "../text/translate";
 
@@ -40,17 +41,17 @@ export class SocketConnection {
     return this.socket.connected;
   }
 
-  /** Sends an event and returns its acknowledgement; throws `ApiError`, with code `unreachable` on timeout. */
-  async request<T>(event: string, payload: Record<string, unknown>): Promise<T> {
+  /** Asks an operation and returns its result; throws `ApiError`, with code `unreachable` on timeout. */
+  async call<Request, Result>(operation: SocketOperation<Request, Result>, ...[request]: Asked<Request>): Promise<Result> {
     if (!this.socket.connected) throw new ApiError("unreachable", t("There is no connection to the host."));
     let ack: { ok: boolean } & Record<string, unknown>;
     try {
-      ack = await this.socket.timeout(ACK_TIMEOUT_MS).emitWithAck(event, payload);
+      ack = await this.socket.timeout(ACK_TIMEOUT_MS).emitWithAck(operation.event, request ?? {});
     } catch {
       throw new ApiError("unreachable", t("The host did not respond."));
     }
     if (!ack.ok) throw errorFromResponse(ack as Parameters<typeof errorFromResponse>[0]);
-    return ack as T;
+    return ack as Result;
   }
 
   close(): void {
