@@ -136,7 +136,7 @@ class Operation(Generic[Q, R]):
         """
         self.check(caller)
         for name, needed in request_shape(type(request)).needs.items():
-            if name in request.fields_set and needed.applies_to(getattr(request, name)):
+            if needed.applies_to(getattr(request, name), is_given=name in request.fields_set):
                 check_permission(needed.permission, caller.rights, is_operator=caller.user.operator)
         if self.subject is None:
             return await self.run(caller, request)

@@ -29,19 +29,24 @@ PERMISSION_KEY: Final = "x-permission"
 class Needs:
     """Annotation of a field that needs a permission of its own where it is given, `unless` it has one of these values.
 
-    Where null or false changes something like any other value, it needs the permission, too. Raises ValueError for a
-    permission that does not exist, which every client would have.
+    Where null or false changes something like any other value, it needs the permission, too. With `if_left_out` it is
+    the request without the field, or with null, that needs the permission. Raises ValueError for a permission that does
+    not exist, which every client would have.
     """
 
-    def __init__(self, permission: str, *, unless: Sequence[object] = (None, False, "")) -> None:
-        self.permission, self._unless = parse_permission(permission), unless
+    def __init__(
+        self, permission: str, *, unless: Sequence[object] = (None, False, ""), if_left_out: bool = False
+    ) -> None:
+        self.permission, self._unless, self._if_left_out = parse_permission(permission), unless, if_left_out
 
-    def applies_to(self, value: object) -> bool:
-        """Return whether a value that was given needs the permission; 0 is not false here."""
-        return not any(value is each or value == each == "" for each in self._unless)
+    def applies_to(self, value: object, *, is_given: bool) -> bool:
+        """Return whether a request with this value, or this default, needs the permission; 0 is not false here."""
+        if self._if_left_out:
+            return value is None
+        return is_given and not any(value is each or value == each == "" for each in self._unless)
 
     def __get_pydantic_json_schema__(self, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> dict[str, Any]:
-        return {**handler(schema), PERMISSION_KEY: [self.permission]}
+        return handler(schema) if self._if_left_out else {**handler(schema), PERMISSION_KEY: [self.permission]}
 
 
 class Doc:

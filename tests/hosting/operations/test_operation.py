@@ -83,6 +83,26 @@ async def test_a_field_needs_its_own_permission_where_it_is_given(
             await list_things.call(a_caller(scopes), request)
 
 
+class Totals(Request):
+    """Totals of one thing, or of all of them, which are for operators."""
+
+    thing: Annotated[str | None, Needs("Operator", if_left_out=True)] = None
+
+
+@table.operation("GET /api/totals", needs="Read")
+async def get_totals(caller: Caller, request: Totals) -> Done:
+    """Return totals."""
+    return {}
+
+
+@pytest.mark.parametrize("values", [{}, {"thing": None}])
+async def test_a_field_that_is_left_out_may_need_a_permission(values: dict[str, Any]) -> None:
+    with pytest.raises(Forbidden):
+        await get_totals.call(a_caller(), Totals.validate(values))
+    assert await get_totals.call(a_caller(operator=True), Totals.validate(values)) == {}
+    assert await get_totals.call(a_caller(), Totals.validate({"thing": "kettle"})) == {}
+
+
 async def test_an_operator_may_give_every_field() -> None:
     given = Things.validate({"everything": True, "older_than": 5, "model": "large"})
     assert await list_things.call(a_caller(operator=True), given) == {}

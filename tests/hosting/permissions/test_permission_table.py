@@ -135,8 +135,6 @@ async def test_http_refuses_what_the_operation_refuses(survey: Survey, user: str
             for name, value in operation.options.example.items()
             if place == "json" or known[name].is_required()  # others may need a permission of their own
         }
-        if operation.name == "get_usage":  # that of all sessions, if none is named, is for operators
-            given["session_id"] = survey.rows["session", "ada"]
         fields: dict[str, Any] = {place: given, "headers": headers}
         if request_shape(operation.request).upload_field:
             fields = {"content": b"one", "headers": {**headers, **BINARY}}

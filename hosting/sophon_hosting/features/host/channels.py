@@ -20,7 +20,7 @@ class NamedChannel(Request):
     name: Annotated[str, Doc("The channel, such as telegram.")]
 
 
-@table.operation("GET /api/channels", needs=())
+@table.operation("GET /api/channels", needs="Read")
 async def list_channels(caller: Caller, request: NoFields) -> ChannelList:
     """List the configured channels; account, error detail and counters are for operators only."""
     is_operator = caller.user.operator

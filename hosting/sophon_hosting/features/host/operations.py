@@ -33,7 +33,7 @@ async def get_current_user(caller: Caller, request: NoFields) -> CurrentUser:
     }
 
 
-@table.operation("GET /api/chain", needs=())
+@table.operation("GET /api/chain", needs="Read")
 async def get_chain(caller: Caller, request: NoFields) -> ChainView:
     """Return the running chain, as the text of `explain()` and as data."""
     pipeline = caller.host.chain

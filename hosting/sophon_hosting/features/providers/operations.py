@@ -26,7 +26,7 @@ class NamedProvider(Request):
     provider_id: Annotated[str, Doc("The Id of a provider.")]
 
 
-@table.operation("GET /api/models", needs=())
+@table.operation("GET /api/models", needs="Read")
 async def list_models(caller: Caller, request: NoFields) -> ProviderModelsList:
     """List the providers in order of priority, with health and models; attempts and errors for operators only."""
     now, wall_time = caller.monotonic(), caller.now() if caller.user.operator else None

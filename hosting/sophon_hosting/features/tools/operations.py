@@ -52,7 +52,7 @@ async def list_tools(caller: Caller, request: NoFields) -> ToolList:
     return {"items": items, "version": _digest(caller), "hidden": hidden, "custom": custom}
 
 
-@table.operation("GET /api/tools/version", needs=())
+@table.operation("GET /api/tools/version", needs="Read")
 async def get_tools_version(caller: Caller, request: WatchTools) -> ToolsVersion:
     """Return the version of the tools that the user may use, once it differs from `after` or `wait` is over."""
     deadline = caller.monotonic() + request.wait
@@ -64,7 +64,7 @@ async def get_tools_version(caller: Caller, request: WatchTools) -> ToolsVersion
     return {"version": version}
 
 
-@table.operation("GET /api/tools/groups", needs=())
+@table.operation("GET /api/tools/groups", needs="Read")
 async def list_tool_groups(caller: Caller, request: NoFields) -> ToolGroupList:
     """List the groups that `load_tools` offers the user, with the names of their tools."""
     groups: dict[str, list[str]] = {}

@@ -14,7 +14,7 @@ from sophon_hosting.features.usage.results import (
     UsageReport,
     model_usage_to_json,
 )
-from sophon_hosting.operations.request import Doc, Everything, Request
+from sophon_hosting.operations.request import Doc, Everything, Needs, Request
 from sophon_hosting.operations.table import Table
 from sophon_middlewares.outer.budget_periods import budget_period, end_of_day, end_of_month
 
@@ -29,7 +29,11 @@ class UsageQuery(Request):
     """Usage of one session, or of all of them, which is for operators."""
 
     since: Annotated[date | None, Doc("First day, as 2026-01-31.")] = None
-    session_id: Annotated[str | None, Doc("All usage of this session; without it, that of all, for operators.")] = None
+    session_id: Annotated[
+        str | None,
+        Needs("Operator", if_left_out=True),
+        Doc("All usage of this session; without it, that of all, for operators."),
+    ] = None
 
 
 class TurnQuery(Request):
@@ -45,11 +49,8 @@ async def get_usage(caller: Caller, request: UsageQuery) -> UsageReport:
 
     The cost of `unpriced_tokens` is unknown and not in `cost_micros`.
     """
-    stored_id = None
-    if request.session_id is None:
-        caller.require_operator()
-    else:
-        stored_id = await caller.sessions.find_stored_id(request.session_id)
+    named = request.session_id
+    stored_id = None if named is None else await caller.sessions.find_stored_id(named)
     since = request.since.isoformat() if request.since else ""
     totals = await caller.store.usage.list_totals(since=since, session_id=stored_id)
     report: UsageReport = {"items": [model_usage_to_json(each) for each in totals]}

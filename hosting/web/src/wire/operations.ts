@@ -388,13 +388,13 @@ export const removeSchedule: HttpOperation<NamedSchedule, Done> = { method: "DEL
 /** Return the user of the request and what the user may use, and the version of the host. For everybody who is signed in. */
 export const getCurrentUser: HttpOperation<NoFields, CurrentUser> = { method: "GET", path: "/api/me" };
 
-/** Return the running chain, as the text of `explain()` and as data. For everybody who is signed in. */
+/** Return the running chain, as the text of `explain()` and as data. Needs `Read`. */
 export const getChain: HttpOperation<NoFields, ChainView> = { method: "GET", path: "/api/chain" };
 
 /** List the live processes that share the store and the queue, of which this may be the only one. For operators. */
 export const listHosts: HttpOperation<NoFields, HostList> = { method: "GET", path: "/api/hosts" };
 
-/** List the configured channels; account, error detail and counters are for operators only. For everybody who is signed in. */
+/** List the configured channels; account, error detail and counters are for operators only. Needs `Read`. */
 export const listChannels: HttpOperation<NoFields, ChannelList> = { method: "GET", path: "/api/channels" };
 
 /** Start a channel at once that could not be started, in each process of the group. For operators. */
@@ -403,7 +403,7 @@ export const attachChannel: HttpOperation<NamedChannel, AttachedChannel> = { met
 /** Return the newest log lines of this process, redacted, the oldest first. For operators. */
 export const listLogLines: HttpOperation<ListLogLines, LogPage> = { method: "GET", path: "/api/logs" };
 
-/** List the providers in order of priority, with health and models; attempts and errors for operators only. For everybody who is signed in. */
+/** List the providers in order of priority, with health and models; attempts and errors for operators only. Needs `Read`. */
 export const listModels: HttpOperation<NoFields, ProviderModelsList> = { method: "GET", path: "/api/models" };
 
 /** List the providers in order of priority, as this process knows them. For operators. */
@@ -484,10 +484,10 @@ export const removeProvider: HttpOperation<NoFields, Done> = { method: "DELETE",
 /** List the tools that the user may use, with their risk and the JSON Schema of their arguments. Needs `Read`. */
 export const listTools: HttpOperation<NoFields, ToolList> = { method: "GET", path: "/api/tools" };
 
-/** Return the version of the tools that the user may use, once it differs from `after` or `wait` is over. For everybody who is signed in. */
+/** Return the version of the tools that the user may use, once it differs from `after` or `wait` is over. Needs `Read`. */
 export const getToolsVersion: HttpOperation<WatchTools, ToolsVersion> = { method: "GET", path: "/api/tools/version" };
 
-/** List the groups that `load_tools` offers the user, with the names of their tools. For everybody who is signed in. */
+/** List the groups that `load_tools` offers the user, with the names of their tools. Needs `Read`. */
 export const listToolGroups: HttpOperation<NoFields, ToolGroupList> = { method: "GET", path: "/api/tools/groups" };
 
 /** List the skills with their state and the length of their instructions; problems for operators only. Needs `Read`. */
