@@ -5,19 +5,12 @@ from typing import Any, Final, Literal, NotRequired, cast
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.approvals import ApprovalKind, GrantScope, Verdict, turn_id_from_request
+from sophon.events.details import EscalationDetail
 from sophon.risk import RiskLabel
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.grants.contract import StandingGrant
+from sophon_hosting.events.large_fields import LargeFieldReference
 from sophon_hosting.features.iso_time import to_iso
-from sophon_hosting.features.sessions.history_results import LargeText
-
-
-class EscalationView(TypedDict):
-    """Why a guard asks a person about a call."""
-
-    guard: str
-    rule: str
-    reason: str
 
 
 class ApprovalView(TypedDict):
@@ -36,7 +29,7 @@ class ApprovalView(TypedDict):
     full_preview: str
     editable: bool
     needs_operator: bool
-    escalation: EscalationView | None
+    escalation: EscalationDetail | None
     grant_offer: str
     asked_at: str
     expires_at: str | None
@@ -47,7 +40,7 @@ class ApprovalView(TypedDict):
     decided_at: str | None
     reason: str | None
     edited_arguments: dict[str, Any] | None
-    large: NotRequired[dict[str, LargeText]]
+    large: NotRequired[dict[str, LargeFieldReference]]
 
 
 class ApprovalList(TypedDict):
@@ -118,7 +111,7 @@ def approval_to_json(record: ApprovalRecord) -> ApprovalView:
         "full_preview": request.full_preview,
         "editable": request.editable,
         "needs_operator": request.needs_operator,
-        "escalation": cast(EscalationView, request.escalation.to_json()) if request.escalation else None,
+        "escalation": cast(EscalationDetail, request.escalation.to_json()) if request.escalation else None,
         "grant_offer": request.grant_offer,
         "asked_at": record.asked_at.isoformat(),
         "expires_at": to_iso(request.expires_at),

@@ -7,18 +7,10 @@ from sophon.messages import Role
 from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.contract import RecordKind, SessionRecord
+from sophon_hosting.events.large_fields import LargeFieldReference
 from sophon_hosting.events.wire_event import WireEvent, wire_event_from_log
 from sophon_hosting.features.attachments.results import AttachmentView
 from sophon_hosting.features.iso_time import to_iso
-
-
-class LargeText(TypedDict):
-    """Reference to the whole of a large field, whose beginning stands in the field; `json` if it is no text."""
-
-    url: str
-    characters: int
-    bytes: int
-    json: NotRequired[bool]
 
 
 class ToolCallView(TypedDict):
@@ -65,7 +57,7 @@ class RecordView(TypedDict):
     images: NotRequired[list[ImageView]]
     attachments: NotRequired[list[AttachmentView]]
     data: NotRequired[dict[str, Any]]
-    large: NotRequired[dict[str, LargeText]]
+    large: NotRequired[dict[str, LargeFieldReference]]
 
 
 class RecordPage(TypedDict):

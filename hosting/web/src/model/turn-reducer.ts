@@ -1,7 +1,7 @@
 // Reducer of a turn's view state from its events; pure, so that replayed and live events give the same state.
 import type { HasLargeFields } from "../wire/large-texts";
 import type { WireEvent } from "../wire/events";
-import type { AttachmentDetail, ErrorDetail, EscalationDetail, LargeText, PlanDetail, UsageView } from "../wire/types";
+import type { AttachmentDetail, ErrorDetail, EscalationDetail, LargeFieldReference, PlanDetail, UsageView } from "../wire/types";
 import type { Arguments } from "./form-fields";
 import { addVerdict, takeVerdicts, type GuardVerdict, type WaitingVerdicts } from "./guard-verdicts";
 import { formatNumber, formatPercent } from "../text/format";
@@ -113,7 +113,7 @@ export interface Turn {
   /** Characters of the text received in this epoch, in code points like the host's `offset`. */
   receivedCharacters: number;
   /** The whole text, if the answer is only its beginning. */
-  largeText: LargeText | null;
+  largeText: LargeFieldReference | null;
   items: Item[];
   /** What guards said about calls that have no item yet, by the key of the item. */
   waitingVerdicts: WaitingVerdicts;
@@ -361,7 +361,7 @@ function setText(turn: Turn, text: string): void {
 }
 
 /** The whole text as it was streamed, if that is the large text with this beginning; null if it is not. */
-export function streamedWhole(turn: Turn, large: LargeText, head: string): string | null {
+export function streamedWhole(turn: Turn, large: LargeFieldReference, head: string): string | null {
   return turn.receivedCharacters === large.characters && turn.streamed.startsWith(head) ? turn.streamed : null;
 }
 

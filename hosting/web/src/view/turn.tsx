@@ -28,7 +28,7 @@ import { MiddlewareStrip } from "./middleware-strip";
 import { ToolCall } from "./tool-call";
 import { Waterfall } from "./waterfall";
 import { hostErrorText, type ErrorText } from "../text/error-text";
-import type { LargeText } from "../wire/types";
+import type { LargeFieldReference } from "../wire/types";
 
 export const TurnView = memo(function TurnView({ live, session, position, count }: { live: LiveTurn; session: LiveSession; position: number; count: number }): JSX.Element {
   void live.version.value;
@@ -140,7 +140,7 @@ function FinishedTurn({ turn, live, session }: { turn: Turn; live: LiveTurn; ses
 }
 
 /** The rest of an answer that is too large to be loaded without being asked for. */
-function ShowAll({ large, live }: { large: LargeText; live: LiveTurn }): JSX.Element {
+function ShowAll({ large, live }: { large: LargeFieldReference; live: LiveTurn }): JSX.Element {
   const [state, setState] = useState<"ready" | "loading" | "failed">("ready");
   const show = (): void => {
     setState("loading");

@@ -86,7 +86,7 @@ export interface ApprovalView {
   full_preview: string;
   editable: boolean;
   needs_operator: boolean;
-  escalation: EscalationView | null;
+  escalation: EscalationDetail | null;
   grant_offer: string;
   asked_at: string;
   expires_at: string | null;
@@ -97,7 +97,7 @@ export interface ApprovalView {
   decided_at: string | null;
   reason: string | null;
   edited_arguments: Record<string, unknown> | null;
-  large?: Record<string, LargeText>;
+  large?: Record<string, LargeFieldReference>;
 }
 
 /** A channel, and whether it is started again; false if it does not wait here for that. */
@@ -370,13 +370,6 @@ export interface EscalationDetail {
   reason: string;
 }
 
-/** Why a guard asks a person about a call. */
-export interface EscalationView {
-  guard: string;
-  rule: string;
-  reason: string;
-}
-
 /** A page of the stored events of a session, in ascending order. */
 export interface EventPage {
   items: LoggedEventView[];
@@ -629,14 +622,6 @@ export interface JoinedSession {
 
 /** Where the whole of a cut field is, and how long it is; `json`: that text is the JSON of the field's value. */
 export interface LargeFieldReference {
-  url: string;
-  characters: number;
-  bytes: number;
-  json?: boolean;
-}
-
-/** Reference to the whole of a large field, whose beginning stands in the field; `json` if it is no text. */
-export interface LargeText {
   url: string;
   characters: number;
   bytes: number;
@@ -1521,7 +1506,7 @@ export interface RecordView {
   images?: ImageView[];
   attachments?: AttachmentView[];
   data?: Record<string, unknown>;
-  large?: Record<string, LargeText>;
+  large?: Record<string, LargeFieldReference>;
 }
 
 /** What is left out is as it was before. */
