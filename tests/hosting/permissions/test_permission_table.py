@@ -11,10 +11,11 @@ import pytest
 
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.operations import operation as operation_module
+from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import Request, RequestShape, request_shape
 from tests.hosting.http.api_shapes.features import BINARY
 from tests.hosting.permissions.page import PAGE, render_page, render_permissions
-from tests.hosting.permissions.survey import ALL_BUT_OPERATOR, Survey, list_probes
+from tests.hosting.permissions.survey import ALL_BUT_OPERATOR, Permissions, Survey, list_probes
 
 NO_PERMISSION = {"unauthorized", "forbidden", "level_needed", "scope_needed"}
 
@@ -30,7 +31,13 @@ async def test_an_operation_that_lost_its_permission_is_told_from_the_true_one(s
     for operation in (each for each in REGISTRY.operations if each.needs):
         mutant = copy(operation)
         mutant.needs, mutant.options = (), replace(operation.options, needs_for=None)
-        assert await survey.find_permissions(mutant) != await survey.find_permissions(operation), operation
+        assert await find_all(survey, mutant) != await find_all(survey, operation), operation
+
+
+async def find_all(survey: Survey, operation: Operation[Any, Any], field: str | None = None) -> list[Permissions]:
+    """Return the permissions without any field that needs one of its own, and with that field, or with each."""
+    fields = request_shape(operation.request).needs if field is None else [field]
+    return [await survey.find_permissions(operation, each) for each in ("", *fields)]
 
 
 class _Anybody(str):
@@ -67,14 +74,14 @@ async def test_a_field_that_lost_its_permission_is_told_from_the_true_one(
     survey: Survey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     probes = [(operation, field) for _, operation, field in list_probes(REGISTRY) if field]
-    true = [await survey.find_permissions(*each) for each in probes]
+    true = [await find_all(survey, *each) for each in probes]
 
     def shape_without_needs(request: type[Request]) -> RequestShape:
         return replace(request_shape(request), needs={})
 
     monkeypatch.setattr(operation_module, "request_shape", shape_without_needs)
     for each, expected in zip(probes, true, strict=True):
-        assert await survey.find_permissions(*each) != expected, each
+        assert await find_all(survey, *each) != expected, each
 
 
 async def test_what_belongs_to_another_user_is_refused_like_what_does_not_exist(survey: Survey) -> None:
