@@ -1,17 +1,24 @@
-"""The chat session's contract, and the options and front end that its implementations share."""
+"""The chat session: what the local one and that with a host share, its options and its front end."""
 
-from collections.abc import Callable
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.attachments import Attachment
 from sophon.messages import Response
+from sophon.preferences import Preferences
 from sophon_hosting.cli.chat.rendering.turn_renderer import TurnRenderer
 from sophon_hosting.cli.chat.termination_signals import ExitRequest
-from sophon_hosting.cli.error_reporting import EXIT_FAILURE
+from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED
 
 SUCCESSFUL_FINISH_REASONS = frozenset({"stop", "length", "tool_calls", "rejected"})
 """Finish reasons with exit code 0; a turn whose tool call the user rejected counts as a success."""
+
+SHORT_ID_CHARACTERS = 12
+"""Characters of a generated session id, short enough to be typed."""
 
 
 @dataclass(slots=True)
@@ -22,6 +29,15 @@ class TurnChoices:
     model: str | None = None
     planning: str | None = None
     stream: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CallableSkill:
+    """A skill that a person may call by `/name`."""
+
+    name: str
+    argument_hint: str
+    description: str
 
 
 @dataclass(slots=True)
@@ -40,14 +56,72 @@ class ChatFrontend:
         return 0 if succeeded else EXIT_FAILURE
 
 
-class Chat(Protocol):
-    """Chat session, in this process (`LocalChat`) or with a host (`RemoteChat`)."""
+class Chat(ABC):
+    """Chat session: `LocalChat` runs its turns in this process, `RemoteChat` on a host. Ctrl-C cancels a turn."""
 
-    @property
-    def frontend(self) -> ChatFrontend:
-        """Renderer, error output and exit flag of the chat."""
-        ...
+    def __init__(self, runner: asyncio.Runner, choices: TurnChoices, frontend: ChatFrontend) -> None:
+        self._runner, self.choices, self.frontend = runner, choices, frontend
+        self.attached: list[Attachment] = []
+        """Files of the next message."""
 
+    @abstractmethod
     def run_turn(self, text: str) -> int:
-        """Run one turn and return its exit code."""
-        ...
+        """Run one turn, with the files that are attached, and return its exit code.
+
+        Raises KeyboardInterrupt, and only if the program was asked to exit.
+        """
+
+    @abstractmethod
+    def prepare_regeneration(self, model: str) -> Callable[[], int]:
+        """Return what answers the last message again in a new branch, with a model if one is named."""
+
+    @abstractmethod
+    def attach(self, name: str, content: bytes) -> None:
+        """Store a file for the next message. Raises SophonError for one that messages may not have."""
+
+    @abstractmethod
+    def list_callable_skills(self) -> Sequence[CallableSkill]:
+        """Return the skills that a person may call by `/name`."""
+
+    @abstractmethod
+    def get_preferences(self) -> Preferences:
+        """Return how the user wants to be answered."""
+
+    @abstractmethod
+    def set_preferences(self, preferences: Preferences) -> Preferences:
+        """Replace the preferences and return what is stored. Raises SophonError, for example for an unknown model."""
+
+    def enter_session(self, session_id: str) -> None:
+        """Go on in another session."""
+        self.choices.session = session_id
+
+    def describe_session(self) -> str:
+        """Return the session as a text for people."""
+        return f"session {self.choices.session}"
+
+    def take_attached(self) -> list[Attachment]:
+        """Return the files of the message that is sent now; the next one has none of them."""
+        attached, self.attached = self.attached, []
+        return attached
+
+    def _run(self, turn: Coroutine[Any, Any, Response]) -> int:
+        """Run a turn and return its exit code; failure or cancellation has been reported on return."""
+        self.frontend.renderer.start_turn()
+        try:
+            response = self._runner.run(turn)
+        except Exception as error:  # noqa: BLE001 - the outermost layer of a turn: reports, and the next turn may run
+            return self._report_failure(error)
+        except KeyboardInterrupt:
+            self._finish_turn(Response(finish_reason="cancelled"))
+            if self.frontend.exit_request.requested:
+                raise
+            return EXIT_INTERRUPTED
+        self._finish_turn(response)
+        return self.frontend.choose_exit_code(response)
+
+    def _finish_turn(self, response: Response) -> None:
+        self.frontend.renderer.finish_turn(response, self.choices.session)
+
+    def _report_failure(self, error: Exception) -> int:
+        """Report a turn that ended without a response, and return its exit code; or raise the error."""
+        raise error

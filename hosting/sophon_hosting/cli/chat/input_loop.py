@@ -50,11 +50,7 @@ def run_prompt_loop(chat: Chat, stdin: StdinReader, output: PromptOutput, handle
 
 
 def run_piped_lines(
-    chat: Chat,
-    first_line: str,
-    read_line: Callable[[], str | None],
-    output: PromptOutput,
-    handle_command: SlashCommandHandler,
+    chat: Chat, first_line: str, stdin: StdinReader, output: PromptOutput, handle_command: SlashCommandHandler
 ) -> int:
     """Run one turn per line that is not blank; return 0 if all succeeded, else the code of the last that failed."""
     code = 0
@@ -68,7 +64,7 @@ def run_piped_lines(
                 break
         if code == EXIT_INTERRUPTED:
             break
-        line = read_line()
+        line = stdin.read_line("")
     return code
 
 

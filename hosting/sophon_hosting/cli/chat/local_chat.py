@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from sophon.attachment_inspection import check_attachment_count, inspect_file
@@ -10,69 +10,78 @@ from sophon.attachments import Attachment
 from sophon.errors import InputError, NotFound, SophonError
 from sophon.messages import Message, Response
 from sophon.operator_policy import OperatorPolicy
+from sophon.preferences import Preferences
 from sophon.principals import LOCAL_USER
 from sophon.security import describe_error
 from sophon.services import Services
-from sophon.skills.skill_package import SkillPackage
 from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.chain_factory import build_pipelines
-from sophon_hosting.cli.chat.chat_contract import ChatFrontend, TurnChoices
-from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED, error_lines
+from sophon_hosting.cli.chat.chat_contract import SHORT_ID_CHARACTERS, CallableSkill, Chat, ChatFrontend, TurnChoices
+from sophon_hosting.cli.error_reporting import EXIT_FAILURE, error_lines
+from sophon_hosting.rendering.value_formatting import format_count
 
 T = TypeVar("T")
 
 log = logging.getLogger("sophon.cli")
 
 
-class LocalChat:
+class LocalChat(Chat):
     """Chat session that runs turns through the configured chain, one at a time; Ctrl-C cancels the running turn.
 
     The constructor raises what `build_pipelines` raises.
     """
 
     def __init__(self, runner: asyncio.Runner, services: Services, choices: TurnChoices, front: ChatFrontend) -> None:
+        super().__init__(runner, choices, front)
         self.services = services
-        self.choices = choices
-        self.frontend = front
-        self.attached: list[Attachment] = []
-        """Files of the next message."""
-        self._runner = runner
         self._pipeline = build_pipelines(services)
         # Whoever has this terminal is an operator; with four eyes they still need another one.
         services.operator_policy = OperatorPolicy(
             frozenset((LOCAL_USER,)), four_eyes=services.settings.approval.four_eyes
         )
 
-    def run_turn(self, text: str, attachments: Sequence[Attachment] | None = None) -> int:
-        """Run one turn and return its exit code; failure or cancellation has been reported on return.
+    def run_turn(self, text: str) -> int:
+        """See `Chat.run_turn`."""
+        return self._run(self._run_chain(text, self.take_attached()))
 
-        Its files are those that are attached, unless others are given. Raises KeyboardInterrupt, and only if the
-        program was asked to exit.
-        """
-        if attachments is None:
-            attachments, self.attached = self.attached, []
-        self.frontend.renderer.start_turn()
-        try:
-            response = self._runner.run(self._run_chain(text, attachments))
-        except Exception as error:  # noqa: BLE001 - the outermost layer of a turn: reports, and the next turn may run
-            return self._report_failure(error)
-        except KeyboardInterrupt:
-            self._finish_turn(Response(finish_reason="cancelled"))
-            if self.frontend.exit_request.requested:
-                raise
-            return EXIT_INTERRUPTED
-        self._finish_turn(response)
-        return self.frontend.choose_exit_code(response)
+    def prepare_regeneration(self, model: str) -> Callable[[], int]:
+        """See `Chat.prepare_regeneration`. Raises InputError if nothing was written yet, NotFound for a model."""
+        if model:
+            self.services.gateway.find(model)
+            self.choices.model = model
+        last = self._branch_before_last_message(self.services.clock.new_id()[:SHORT_ID_CHARACTERS])
+        return lambda: self._run(self._run_chain(last.content, last.attachments))
 
     def attach(self, name: str, content: bytes) -> None:
-        """Store a file for the next message of the session. Raises InputError for one that messages may not have."""
+        """See `Chat.attach`."""
         self.attached.append(self.run_coroutine(self._store_file(name, content)))
 
-    def find_callable_skills(self) -> Mapping[str, SkillPackage]:
-        """Return the skills that a person may call by `/name`."""
+    def list_callable_skills(self) -> Sequence[CallableSkill]:
+        """See `Chat.list_callable_skills`."""
         if self.services.skills is None:
-            return {}
-        return {name: each for name, each in self.services.skills.read().enabled.items() if each.is_callable}
+            return []
+        enabled = self.services.skills.read().enabled.values()
+        return [CallableSkill(each.name, each.argument_hint, each.description) for each in enabled if each.is_callable]
+
+    def get_preferences(self) -> Preferences:
+        """See `Chat.get_preferences`."""
+        return self.run_coroutine(self.services.store.preferences.get(LOCAL_USER))
+
+    def set_preferences(self, preferences: Preferences) -> Preferences:
+        """See `Chat.set_preferences`."""
+        if preferences.model:
+            self.services.gateway.find(preferences.model)
+        self.run_coroutine(self.services.store.preferences.put(LOCAL_USER, preferences))
+        return preferences
+
+    def enter_session(self, session_id: str) -> None:
+        """Go on in a session that exists. Raises NotFound."""
+        self.run_coroutine(self.services.store.sessions.get(session_id))
+        super().enter_session(session_id)
+
+    def describe_session(self) -> str:
+        """See `Chat.describe_session`."""
+        return f"{super().describe_session()}, {format_count(self.count_messages(), 'message')}"
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine outside of any turn on the same event loop."""
@@ -85,7 +94,7 @@ class LocalChat:
         except NotFound:
             return 0
 
-    def branch_before_last_message(self, branch_id: str) -> Message:
+    def _branch_before_last_message(self, branch_id: str) -> Message:
         """Go to a new branch of the session, which ends before its last message, and return that message.
 
         Raises InputError if there is none.
@@ -154,9 +163,6 @@ class LocalChat:
         for line in error_lines(error):
             self.frontend.write_error(line)
         return EXIT_FAILURE
-
-    def _finish_turn(self, response: Response) -> None:
-        self.frontend.renderer.finish_turn(response, self.choices.session)
 
 
 def _is_of_user(record: SessionRecord) -> bool:

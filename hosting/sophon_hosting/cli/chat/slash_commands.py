@@ -2,29 +2,34 @@
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Generic, TypeVar
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.attachments import Attachment, describe_attachment
+from sophon.attachments import describe_attachment
+from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound
-from sophon.preferences import PREFERENCE_NAMES, Preferences, describe_preferences, parse_preference_command
-from sophon.principals import LOCAL_USER
+from sophon.preferences import PREFERENCE_NAMES, describe_preferences, parse_preference_command
 from sophon.turn_options import parse_planning_mode
+from sophon_hosting.cli.chat.chat_contract import SHORT_ID_CHARACTERS, Chat
 from sophon_hosting.cli.chat.local_chat import LocalChat
 from sophon_hosting.rendering.control_characters import to_single_line
-from sophon_hosting.rendering.value_formatting import format_count, format_usage_cost
+from sophon_hosting.rendering.value_formatting import format_usage_cost
+
+C = TypeVar("C", bound=Chat)
+C_contra = TypeVar("C_contra", bound=Chat, contravariant=True)
 
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
 MAX_READ_BYTES: Final = 1_000_000_000
 """Larger files are not even read; the limits of attachments are those of the settings, or of the host."""
 
+SKILL_CHARACTERS: Final = 60
+"""Characters of the call of a skill in the help."""
 
-def describe_skill_call(name: str, hint: str) -> str:
-    """Return how a skill is called, for the help."""
-    return to_single_line(f"/{name} {hint}".rstrip(), 60)
+ALIASES: Mapping[str, str] = {"retry": "regenerate", "plan": "planning"}
+"""Other names of commands, those of the web page among them."""
 
 
 class QuitChat(Exception):
@@ -40,12 +45,12 @@ class RunTurn(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class SlashCommand:
+class SlashCommand(Generic[C_contra]):
     """A slash command: its syntax, its help text, and the function that runs it and returns the lines to show."""
 
     usage: str
     help: str
-    handler: Callable[[LocalChat, str], list[str]]
+    handler: Callable[[C_contra, str], list[str]]
 
 
 def parse_slash_command(line: str) -> tuple[str, str] | None:
@@ -57,35 +62,44 @@ def parse_slash_command(line: str) -> tuple[str, str] | None:
     return (match[1], (match[2] or "").strip()) if match else None
 
 
-def run_slash_command(chat: LocalChat, name: str, argument: str) -> list[str]:
+def run_slash_command(chat: C, commands: Mapping[str, SlashCommand[C]], name: str, argument: str) -> list[str]:
     """Run a slash command and return the lines to show. Raises QuitChat, RunTurn, SophonError."""
-    command = SLASH_COMMANDS.get(ALIASES.get(name, name))
-    if command is None and name in chat.find_callable_skills():
+    name = ALIASES.get(name, name)
+    if name == "quit":
+        raise QuitChat
+    if name == "help":
+        return _help(chat, commands)
+    if name in commands:
+        return commands[name].handler(chat, argument)
+    if any(each.name == name for each in chat.list_callable_skills()):
         raise RunTurn(lambda: chat.run_turn(f"/{name} {argument}".rstrip()))
-    if command is None:
-        near = difflib.get_close_matches(name, SLASH_COMMANDS, n=2) or ["help"]
-        raise NotFound("command", f"/{name}", [f"/{each}" for each in near])
-    return command.handler(chat, argument)
+    near = difflib.get_close_matches(name, [*commands, "quit"], n=2) or ["help"]
+    raise NotFound("command", f"/{name}", [f"/{each}" for each in near])
 
 
-def _help(chat: LocalChat, argument: str) -> list[str]:
-    width = max(len(each.usage) for each in SLASH_COMMANDS.values()) + 2
-    lines = [f"  {each.usage:<{width}}{each.help}" for each in SLASH_COMMANDS.values()]
-    skills = chat.find_callable_skills().values()
-    lines += [f"  {describe_skill_call(each.name, each.argument_hint):<{width}}{each.description}" for each in skills]
+def _help(chat: C, commands: Mapping[str, SlashCommand[C]]) -> list[str]:
+    usages = {
+        "/help": "show this list",
+        **{each.usage: each.help for each in commands.values()},
+        "/quit": "leave the chat; the end of the input does too",
+    }
+    width = max(map(len, usages)) + 2
+    for skill in chat.list_callable_skills():
+        call = to_single_line(f"/{skill.name} {skill.argument_hint}".rstrip(), SKILL_CHARACTERS)
+        usages[call] = to_single_line(skill.description)
+    lines = [f"  {usage:<{width}}{text}" for usage, text in usages.items()]
     return [*lines, "  Ctrl-C cancels a turn; answer an approval prompt with approve, reject or edit."]
 
 
-def _new(chat: LocalChat, argument: str) -> list[str]:
-    chat.choices.session = argument or new_session_id(chat)
-    return [f"  session {chat.choices.session}, {format_count(chat.count_messages(), 'message')}"]
+def _new(chat: Chat, argument: str) -> list[str]:
+    chat.choices.session = argument or SystemClock().new_id()[:SHORT_ID_CHARACTERS]
+    return [f"  {chat.describe_session()}"]
 
 
-def _session(chat: LocalChat, argument: str) -> list[str]:
+def _session(chat: Chat, argument: str) -> list[str]:
     if argument:
-        chat.run_coroutine(chat.services.store.sessions.get(argument))
-        chat.choices.session = argument
-    return [f"  session {chat.choices.session}, {format_count(chat.count_messages(), 'message')}"]
+        chat.enter_session(argument)
+    return [f"  {chat.describe_session()}"]
 
 
 def _sessions(chat: LocalChat, argument: str) -> list[str]:
@@ -122,54 +136,18 @@ def _planning(chat: LocalChat, argument: str) -> list[str]:
     return [f"  planning {chat.choices.planning or default}"]
 
 
-def _regenerate(chat: LocalChat, argument: str) -> list[str]:
+def _regenerate(chat: Chat, argument: str) -> list[str]:
+    raise RunTurn(chat.prepare_regeneration(argument))
+
+
+def _attach(chat: Chat, argument: str) -> list[str]:
     if argument:
-        chat.services.gateway.find(argument)
-        chat.choices.model = argument
-    last = chat.branch_before_last_message(new_session_id(chat))
-    raise RunTurn(lambda: chat.run_turn(last.content, last.attachments))
+        chat.attach(*_read_file(argument))
+    lines = [f"  attached: {to_single_line(describe_attachment(each))}" for each in chat.attached]
+    return lines or ["  nothing is attached; /attach FILE sends a file with the next message"]
 
 
-def _attach(chat: LocalChat, argument: str) -> list[str]:
-    if argument:
-        chat.attach(*read_attached_file(argument))
-    return describe_attached(chat.attached)
-
-
-class _LocalPreferences:
-    """Preferences of the person at this terminal, in the store of this process."""
-
-    def __init__(self, chat: LocalChat) -> None:
-        self._chat, self._store = chat, chat.services.store.preferences
-
-    def get_preferences(self) -> Preferences:
-        return self._chat.run_coroutine(self._store.get(LOCAL_USER))
-
-    def set_preferences(self, preferences: Preferences) -> Preferences:
-        if preferences.model:
-            self._chat.services.gateway.find(preferences.model)
-        self._chat.run_coroutine(self._store.put(LOCAL_USER, preferences))
-        return preferences
-
-
-def _preferences(chat: LocalChat, argument: str) -> list[str]:
-    return run_preferences_command(_LocalPreferences(chat), argument)
-
-
-def _quit(chat: LocalChat, argument: str) -> list[str]:
-    raise QuitChat
-
-
-def new_session_id(chat: LocalChat) -> str:
-    """Return a new random session id of 12 characters, short enough to be typed."""
-    return chat.services.clock.new_id()[:12]
-
-
-ALIASES: Mapping[str, str] = {"retry": "regenerate", "plan": "planning"}
-"""Other names of commands, those of the web page among them."""
-
-
-def read_attached_file(argument: str) -> tuple[str, bytes]:
+def _read_file(argument: str) -> tuple[str, bytes]:
     """Return name and content of a file; its path may be in quotes. Raises InputError."""
     path = Path(argument.strip("\"'")).expanduser()
     try:
@@ -181,45 +159,30 @@ def read_attached_file(argument: str) -> tuple[str, bytes]:
         raise InputError(f"{path} cannot be read: {reason}") from None
 
 
-def describe_attached(attached: Sequence[Attachment]) -> list[str]:
-    """Return a line per file that the next message has."""
-    lines = [f"  attached: {to_single_line(describe_attachment(each))}" for each in attached]
-    return lines or ["  nothing is attached; /attach FILE sends a file with the next message"]
-
-
-class PreferenceAccess(Protocol):
-    """Preferences of one person, in a store or behind the API of a host."""
-
-    def get_preferences(self) -> Preferences:
-        """Return them. Raises SophonError."""
-        ...
-
-    def set_preferences(self, preferences: Preferences) -> Preferences:
-        """Replace them and return what is stored. Raises SophonError, for example for an unknown model."""
-        ...
-
-
-def run_preferences_command(access: PreferenceAccess, argument: str) -> list[str]:
-    """Run the command with its argument (`language de`, or "") and return the lines to show. Raises SophonError."""
+def _preferences(chat: Chat, argument: str) -> list[str]:
     changed = parse_preference_command(argument)
-    found = access.get_preferences()
+    found = chat.get_preferences()
     if changed is not None:
-        found = access.set_preferences(found.change(*changed))
+        found = chat.set_preferences(found.change(*changed))
     return [f"  {line}" for line in describe_preferences(found)] or [
         f"  no preferences; /preferences NAME VALUE sets one: {', '.join(PREFERENCE_NAMES)}"
     ]
 
 
-SLASH_COMMANDS: Mapping[str, SlashCommand] = {
-    "help": SlashCommand("/help", "show this list", _help),
+COMMANDS: Mapping[str, SlashCommand[Chat]] = {
     "new": SlashCommand("/new [ID]", "start a new session", _new),
-    "sessions": SlashCommand("/sessions", "list the sessions", _sessions),
     "session": SlashCommand("/session [ID]", "show the session, or switch to another", _session),
-    "usage": SlashCommand("/usage", "show tokens and cost of this session", _usage),
-    "model": SlashCommand("/model [NAME]", "show the model, or choose one", _model),
-    "planning": SlashCommand("/planning [MODE]", "show or set it: Auto, LlmDecides, Always, Never", _planning),
     "regenerate": SlashCommand("/regenerate [MODEL]", "answer the last message again, in a new branch", _regenerate),
     "attach": SlashCommand("/attach [FILE]", "send a file with the next message, or list those to be sent", _attach),
     "preferences": SlashCommand("/preferences [NAME VALUE]", "show or set how you want to be answered", _preferences),
-    "quit": SlashCommand("/quit", "leave the chat; the end of the input does too", _quit),
 }
+"""Commands of every chat, beside `/help` and `/quit`."""
+
+LOCAL_COMMANDS: Mapping[str, SlashCommand[LocalChat]] = {
+    **COMMANDS,
+    "sessions": SlashCommand("/sessions", "list the sessions", _sessions),
+    "usage": SlashCommand("/usage", "show tokens and cost of this session", _usage),
+    "model": SlashCommand("/model [NAME]", "show the model, or choose one", _model),
+    "planning": SlashCommand("/planning [MODE]", "show or set it: Auto, LlmDecides, Always, Never", _planning),
+}
+"""Commands of a chat in this process."""

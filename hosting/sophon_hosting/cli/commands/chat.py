@@ -19,14 +19,14 @@ from sophon.turn_options import parse_planning_mode
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.cli.chat.banner import new_session_notices, welcome_lines
-from sophon_hosting.cli.chat.chat_contract import ChatFrontend, TurnChoices
+from sophon_hosting.cli.chat.chat_contract import SHORT_ID_CHARACTERS, ChatFrontend, TurnChoices
 from sophon_hosting.cli.chat.demonstration import run_demonstration
 from sophon_hosting.cli.chat.input_loop import run_piped_lines, run_prompt_loop
 from sophon_hosting.cli.chat.local_chat import LocalChat
 from sophon_hosting.cli.chat.prompt_output import PromptOutput, StandardErrorOutput
 from sophon_hosting.cli.chat.rendering.json_renderer import JsonRenderer
 from sophon_hosting.cli.chat.rendering.terminal_renderer import TerminalRenderer
-from sophon_hosting.cli.chat.slash_commands import run_slash_command
+from sophon_hosting.cli.chat.slash_commands import LOCAL_COMMANDS, run_slash_command
 from sophon_hosting.cli.chat.termination_signals import handle_termination_signals
 from sophon_hosting.cli.console.output import create_console
 from sophon_hosting.cli.console.stdin_reader import StdinReader
@@ -114,7 +114,9 @@ def run_chat(options: GlobalOptions, arguments: ChatArguments | None = None) -> 
             return conversation.run_turn(arguments.message)
         if isinstance(view, TerminalRenderer):
             view.write_dim_lines(welcome_lines(conversation))
-        return run_prompt_loop(conversation, lines, _prompt_output(view), partial(run_slash_command, conversation))
+        return run_prompt_loop(
+            conversation, lines, _prompt_output(view), partial(run_slash_command, conversation, LOCAL_COMMANDS)
+        )
 
 
 def _chat_with_host(program: GlobalOptions, options: ChatArguments, url: str) -> int:
@@ -160,9 +162,9 @@ def _chat_over_pipe(
         return run_piped_lines(
             conversation,
             first,
-            lambda: lines.read_line(""),
+            lines,
             _prompt_output(view),
-            partial(run_slash_command, conversation),
+            partial(run_slash_command, conversation, LOCAL_COMMANDS),
         )
 
 
@@ -220,7 +222,7 @@ def _session_id(options: ChatArguments, clock: SystemClock) -> str:
         raise InputError("the session id is empty")
     if options.session is not None and options.new:
         raise typer.BadParameter("--session and --new do not go together: --new creates a new id")
-    return clock.new_id()[:12] if options.new else options.session or MAIN_SESSION
+    return clock.new_id()[:SHORT_ID_CHARACTERS] if options.new else options.session or MAIN_SESSION
 
 
 def _validate_planning(mode: str | None) -> None:

@@ -1,6 +1,5 @@
 """`/api/preferences`: each user has their own."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +7,6 @@ import httpx
 import pytest
 
 from sophon.preferences import Preferences
-from sophon_hosting.cli.chat.chat_host import ChatHost
 
 
 async def test_a_user_reads_and_replaces_their_preferences(ada: httpx.AsyncClient, bob: httpx.AsyncClient) -> None:
@@ -46,11 +44,3 @@ async def test_who_may_not_choose_a_model_takes_back_the_one_that_they_have(serv
     assert (refused.status_code, refused.json()["error"]["feature"]) == (403, "ChooseModel")
     assert (await bob.put("/api/preferences", json={"model": "", "style": "plain"})).status_code == 200
     assert (await bob.get("/api/preferences")).json() == {"preferences": {"style": "plain"}}
-
-
-async def test_the_terminal_changes_those_of_the_user_of_its_token(api: Any, ada: httpx.AsyncClient) -> None:
-    remote = await asyncio.to_thread(ChatHost, api.url, "token-of-ada")
-    said = Preferences(language="de", verbosity="brief")
-    assert await asyncio.to_thread(remote.set_preferences, said) == said
-    assert await asyncio.to_thread(remote.get_preferences) == said
-    assert (await ada.get("/api/preferences")).json() == {"preferences": said.to_json()}
