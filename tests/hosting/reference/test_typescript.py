@@ -1,5 +1,6 @@
 """The page's types and its table of operations are those of the declarations; each kind of schema has a type."""
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,14 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.reply import File
 from sophon_hosting.operations.request import Request
 from sophon_hosting.operations.table import Registry, Table
-from sophon_hosting.reference.typescript import declare_type, render_files, render_operations, render_type, render_types
+from sophon_hosting.reference.typescript import (
+    FOLDER,
+    declare_type,
+    render_files,
+    render_operations,
+    render_type,
+    render_types,
+)
 
 FILES = {path.name: (path, content) for path, content in render_files().items()}
 
@@ -18,6 +26,12 @@ FILES = {path.name: (path, content) for path, content in render_files().items()}
 def test_a_file_of_the_page_is_that_of_the_declarations(name: str) -> None:
     path, content = FILES[name]
     assert path.read_text(encoding="utf-8") == content, "run `make generate`"
+
+
+def test_the_page_names_paths_of_the_api_in_its_table_of_operations_only() -> None:
+    sources = [path for path in FOLDER.parent.rglob("*.ts*") if path.name not in FILES]
+    assert len(sources) > 50
+    assert [path.name for path in sources if re.search("[\"'`]/(api|v1)/", path.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize(
