@@ -32,17 +32,24 @@ EVERYTHING = "everything"
 def list_command(
     app: typer.Typer,
     operation: Operation[Any, Any],
-    columns: Mapping[str, Cell],
+    columns: Mapping[str, Cell] | Callable[[Any], Iterable[str]],
     nothing: str,
     *,
     name: str = "list",
     items: str = "items",
     **options: Any,
 ) -> None:
-    """Add a command that writes the items of an operation as a table; `nothing` is the line of an empty one."""
+    """Add a command that writes the items of an operation: as a table with `columns`, or as the lines of each item.
+
+    `nothing` is the line of an empty list.
+    """
 
     def run(client: Client, fields: dict[str, Any], *, as_json: bool) -> None:
         found: Sequence[Row] = client.call(operation, **fields)[items]
+        if callable(columns):
+            lines = [line for row in found for line in columns(row)]
+            write_result(found, lines or [nothing], as_json=as_json)
+            return
         rows = ([to_cell(row, cell) for cell in columns.values()] for row in found)
         write_rows(found, list(columns), rows, nothing, as_json=as_json)
 
@@ -55,11 +62,18 @@ def show_command(
     lines: Callable[[Any], Iterable[str]],
     *,
     name: str = "show",
+    find_id: Callable[[Client, str], str] | None = None,
     **options: Any,
 ) -> None:
-    """Add a command that writes the result of an operation as lines: one that shows, creates or changes something."""
+    """Add a command that writes the result of an operation as lines: one that shows, creates or changes something.
+
+    `find_id` completes the id of the path, of which a person may give the first characters.
+    """
 
     def run(client: Client, fields: dict[str, Any], *, as_json: bool) -> None:
+        if find_id is not None:
+            (field,) = operation.path_fields
+            fields[field] = find_id(client, fields[field])
         row = client.call(operation, **fields)
         write_result(row, lines(row), as_json=as_json)
 
@@ -94,6 +108,7 @@ def add_command(
     arguments: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     defaults: Mapping[str, Any] | None = None,
+    fixed: Mapping[str, Any] | None = None,
     extra: Mapping[str, tuple[Any, Any]] | None = None,
     summary: str | None = None,
 ) -> None:
@@ -102,22 +117,23 @@ def add_command(
     `run` gets a client of the host, the fields, `as_json` and the `extra` parameters, which are (annotation, default)
     by name. `arguments` are fields that are given without a name, beside those of the path; `options` replaces the
     annotation of fields, None leaves one out; `defaults` are those of the command, whose help is the `summary`.
+    `fixed` are fields that the command sets: it then has its arguments and the named `options` only.
     """
     own, hints = dict(extra or {}), get_type_hints(operation.request, include_extras=True)
-    named = {
-        field: hint for field, hint in hints.items() if field not in ("fields_set", EVERYTHING, *_omitted(options))
-    }
+    positional = (*operation.path_fields, *arguments)
+    offered = hints if fixed is None else (*positional, *(options or {}))
+    omitted = ("fields_set", EVERYTHING, *_omitted(options))
+    named = {field: hint for field, hint in hints.items() if field in offered and field not in omitted}
     has_everything = EVERYTHING in hints
 
     def command(ctx: typer.Context, url: str | None, as_json: bool, **given: Any) -> None:
         client = open_client(ctx.obj, url)
         others = {each: given.pop(each) for each in own}
-        fields = {field: value for field, value in given.items() if value is not None}
+        fields = {field: value for field, value in given.items() if value is not None} | dict(fixed or {})
         if has_everything and client.is_operator:
             fields[EVERYTHING] = True
         run(client, fields, as_json=as_json, **others)
 
-    positional = (*operation.path_fields, *arguments)
     parameters = [_parameter("ctx", typer.Context)]
     for field in sorted(named, key=lambda each: each not in positional):
         default = (defaults or {}).get(field, getattr(operation.request, field, inspect.Parameter.empty))

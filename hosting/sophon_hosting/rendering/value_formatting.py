@@ -1,6 +1,7 @@
-"""Formatting of values for the terminal: arguments, counts, durations, costs."""
+"""Formatting of values for the terminal: arguments, counts, times, durations, costs."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from sophon.messages import Usage, to_canonical_json
@@ -34,6 +35,12 @@ def format_duration(milliseconds: int) -> str:
         return f"{milliseconds} ms"
     seconds = milliseconds / 1000
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def format_time(at: datetime | str | None) -> str:
+    """Format a time, or its ISO text in UTC, to the second: `2026-01-31 12:00:00`; empty for None."""
+    text = at.astimezone(UTC).isoformat() if isinstance(at, datetime) else at or ""
+    return text[:19].replace("T", " ")
 
 
 def format_cost(micros: int) -> str:

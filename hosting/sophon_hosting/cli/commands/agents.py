@@ -14,6 +14,7 @@ from sophon_hosting.cli.agent_names import find_name_problems
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import (
+    fact_lines,
     write_json,
     write_lines,
     write_notice,
@@ -67,7 +68,7 @@ def show(
         return
     shown = {"file": str(agent.path), **agent_to_json(agent), "tools": _describe_tools(agent)}
     lines = {key.replace("_", " "): _to_text(value) for key, value in shown.items()}
-    write_lines([f"{label + ':':17}{text}" for label, text in lines.items() if text])
+    write_lines(fact_lines(lines, width=17))
     write_lines(["", agent.prompt])
 
 

@@ -2,26 +2,31 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, cast, get_args
 
 import typer
 
 from sophon.approvals import GrantScope, format_argument_lines
 from sophon.builtin_tools.questions import choose_answer
-from sophon.errors import InputError, NotFound
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
-from sophon_hosting.cli.console.output import write_lines, write_result
-from sophon_hosting.cli.operation_commands import Row
+from sophon.errors import InputError
+from sophon_hosting.cli.common_options import HostUrlOption, command_group
+from sophon_hosting.cli.console.id_prefix import complete_id
+from sophon_hosting.cli.console.output import write_lines
+from sophon_hosting.cli.operation_commands import Row, list_command, show_command
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.features.approvals import operations as approvals
 from sophon_hosting.features.approvals.results import ApprovalView
 from sophon_hosting.operations.client import Client
+from sophon_hosting.rendering.value_formatting import format_time
 
 app = command_group("List pending approvals and decide them.")
 
 ApprovalArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of an approval, or a unique prefix.")]
+AllOption = Annotated[bool, typer.Option(" /--all", help="Include decided approvals.")]
+ReasonOption = Annotated[str | None, typer.Option(metavar="TEXT", help="Reason that the model receives.")]
 SessionOption = Annotated[
-    str | None, typer.Option(metavar="ID", help="Decide only if the approval is of this session.")
+    str | None, typer.Option("--session", metavar="ID", help="Decide only if the approval is of this session.")
 ]
 DECISION_TEXTS = {
     "approve": "approved",
@@ -29,31 +34,6 @@ DECISION_TEXTS = {
     "edit": "approved with edited arguments",
     "answer": "answered",
 }
-
-
-@app.command("list")
-def list_approvals(
-    ctx: typer.Context,
-    everything: Annotated[bool, typer.Option("--all", help="Include decided approvals.")] = False,
-    url: HostUrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """List the pending approvals, oldest first."""
-    found = _list_approvals(open_client(ctx.obj, url), open_only=not everything)
-    lines = [line for row in found for line in _approval_lines(row)]
-    write_result(found, lines or ["There are no pending approvals."], as_json=as_json)
-
-
-@app.command("show")
-def show_approval(
-    ctx: typer.Context, approval: ApprovalArgument, url: HostUrlOption = None, as_json: JsonOption = False
-) -> None:
-    """Show one approval completely, however long its arguments are."""
-    rows = {row["approval_id"]: row for row in _list_approvals(open_client(ctx.obj, url), open_only=False)}
-    row = rows.get(_match_id(list(rows), approval))
-    if row is None:
-        raise NotFound("approval", approval)
-    write_result(row, _approval_lines(row, complete=True), as_json=as_json)
 
 
 @app.command()
@@ -81,18 +61,6 @@ def approve(
 
 
 @app.command()
-def reject(
-    ctx: typer.Context,
-    approval: ApprovalArgument,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason that the model receives.")] = "",
-    session: SessionOption = None,
-    url: HostUrlOption = None,
-) -> None:
-    """Reject a tool call or a plan."""
-    _decide(open_client(ctx.obj, url), approval, session, decision="reject", reason=reason)
-
-
-@app.command()
 def answer(
     ctx: typer.Context,
     approval: ApprovalArgument,
@@ -102,7 +70,7 @@ def answer(
 ) -> None:
     """Answer a question of the agent."""
     client = open_client(ctx.obj, url)
-    approval_id = _find_approval_id(client, approval)
+    approval_id = _find_id(client, approval)
     asked = next((row for row in _list_approvals(client) if row["approval_id"] == approval_id), None)
     given = text if asked is None else choose_answer(asked["arguments"], text)
     _decide(client, approval_id, session, decision="answer", reason=given)
@@ -115,31 +83,30 @@ def _list_approvals(client: Client, *, open_only: bool = True) -> Sequence[Appro
 
 
 def _decide(client: Client, approval: str, session: str | None, *, decision: str, **fields: Any) -> None:
-    approval_id = _find_approval_id(client, approval)
-    row = client.call(
-        approvals.decide_approval, approval_id=approval_id, session_id=session, decision=decision, **fields
-    )
-    write_lines([f"{row['tool']} is {DECISION_TEXTS[decision]}"])
+    approval_id = _find_id(client, approval)
+    fields |= {"approval_id": approval_id, "session_id": session, "decision": decision}
+    row = client.call(approvals.decide_approval, **fields)
+    write_lines(decision_lines(row))
 
 
-def _find_approval_id(client: Client, given: str) -> str:
+def decision_lines(row: Row) -> list[str]:
+    """Return what was decided about a call."""
+    return [f"{row['tool']} is {DECISION_TEXTS[row['decision']]}"]
+
+
+def _find_id(client: Client, given: str, *, open_only: bool = True) -> str:
     """Return the id of the only pending approval with this prefix; without a match return `given` unchanged."""
-    return _match_id([row["approval_id"] for row in _list_approvals(client)], given)
+    found = _list_approvals(client, open_only=open_only)
+    return complete_id((row["approval_id"] for row in found), given, "approval")
 
 
-def _match_id(ids: Sequence[str], given: str) -> str:
-    found = [each for each in ids if each.startswith(given) or each.removeprefix("apr_").startswith(given)]
-    if len(found) > 1 and given not in found:
-        raise NotFound("single approval", given, found[:3])
-    return found[0] if found and given not in ids else given
-
-
-def _approval_lines(row: Row, *, complete: bool = False) -> list[str]:
+def approval_lines(row: Row, *, complete: bool = False) -> list[str]:
+    """Return an approval in lines: what is asked, and the decision or until when it waits for one."""
     head = f"{row['approval_id']}  {row['risk']} risk, session {row['session_id']}"
     if row["status"] == "decided":
         head += f"; {row['decision']} by {row['decided_by'] or 'nobody'}"
     elif row["expires_at"]:
-        head += f"; until {row['expires_at'][:19].replace('T', ' ')} UTC"
+        head += f"; until {format_time(row['expires_at'])} UTC"
     shortened = bool(row.get("full_preview"))
     text = str(row["full_preview"] if shortened and complete else row["preview"])
     hint = [f"  (sophon approvals show {row['approval_id']}  shows everything)"] if shortened and not complete else []
@@ -169,3 +136,31 @@ def _parse_arguments(text: str) -> Mapping[str, Any]:
     if not isinstance(arguments, dict):
         raise InputError('--arguments must be a JSON object, as in {"name": "value"}')
     return cast(Mapping[str, Any], arguments)
+
+
+list_command(
+    app,
+    approvals.list_approvals,
+    approval_lines,
+    "There are no pending approvals.",
+    options={"open_only": AllOption, "session_id": None},
+    summary="List the pending approvals, oldest first.",
+)
+show_command(
+    app,
+    approvals.get_approval,
+    partial(approval_lines, complete=True),
+    find_id=partial(_find_id, open_only=False),
+    options={"approval_id": ApprovalArgument},
+    summary="Show one approval completely, however long its arguments are.",
+)
+show_command(
+    app,
+    approvals.decide_approval,
+    decision_lines,
+    name="reject",
+    find_id=_find_id,
+    fixed={"decision": "reject"},
+    options={"approval_id": ApprovalArgument, "reason": ReasonOption, "session_id": SessionOption},
+    summary="Reject a tool call or a plan.",
+)

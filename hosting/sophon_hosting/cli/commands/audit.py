@@ -11,23 +11,24 @@ from typing import Annotated, Any
 import typer
 
 from sophon.errors import InputError
-from sophon.private_files import open_new_private_file
 from sophon.security import verify_audit
 from sophon.security.audit_chain import AuditEntry
 from sophon.security.audit_head import HeadError, sign_head
 from sophon.security.capability_levels import CapabilityLevel
 from sophon.settings import DangerousSetting
 from sophon.stores.contract import Store
-from sophon_hosting.audit_heads import find_signing_key, load_head, verify_store
+from sophon_hosting.audit_heads import find_signing_key, load_head
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption, command_group
-from sophon_hosting.cli.console.output import write_notice, write_result, write_rows
+from sophon_hosting.cli.console.output import open_new_file, write_notice, write_result, write_rows
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.operation_commands import add_command
+from sophon_hosting.cli.remote.host_selection import open_store_client
 from sophon_hosting.cli.settings_warnings import find_settings_warnings
-from sophon_hosting.features.guards.audit import list_audit
-from sophon_hosting.features.guards.results import AuditEntryView
+from sophon_hosting.features.guards.audit import list_audit, verify_audit_log
+from sophon_hosting.features.guards.results import AuditEntryView, AuditVerificationView
 from sophon_hosting.operations.client import Client
+from sophon_hosting.rendering.value_formatting import format_time
 
 COLUMNS = ("number#", "time (UTC)", "event", "tool", "level", "risk", "user", "session", "what")
 
@@ -57,9 +58,11 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Check the hash chain, and its signed head; name the first broken entry and exit 1 if there is one."""
-    count, broken, problem = _verify_file(ctx, file) if file is not None else _verify_store(ctx)
-    line = f"The chain is broken: {problem}." if problem else f"The chain is intact: {count} entries."
-    write_result({"entries": count, "broken": broken, "problem": problem}, [line], as_json=as_json)
+    options: GlobalOptions = ctx.obj
+    found = open_store_client(options).call(verify_audit_log) if file is None else _verify_file(options, file)
+    problem = found["problem"]
+    line = f"The chain is broken: {problem}." if problem else f"The chain is intact: {found['entries']} entries."
+    write_result(found, [line], as_json=as_json)
     raise typer.Exit(1 if problem else 0)
 
 
@@ -77,16 +80,11 @@ def export(
     if output is None:
         run_with_store(ctx.obj, lambda store: _export(store, sys.stdout.write))
         return
-    try:
-        with open_new_private_file(output) as file:
-            last = run_with_store(ctx.obj, lambda store: _export(store, file.write))
-        if key is not None and last is not None:
-            with open_new_private_file(_head_file(output)) as head:
-                head.write(sign_head(last.number, last.hash, datetime.now(UTC), key))
-    except FileExistsError:
-        raise InputError(f"{output} exists already; choose another name") from None
-    except OSError as error:
-        raise InputError(f"{output} cannot be written: {error.strerror}") from error
+    with open_new_file(output) as file:
+        last = run_with_store(ctx.obj, lambda store: _export(store, file.write))
+    if key is not None and last is not None:
+        with open_new_file(_head_file(output)) as head:
+            head.write(sign_head(last.number, last.hash, datetime.now(UTC), key))
 
 
 @app.command("settings")
@@ -119,7 +117,7 @@ def _table_row(entry: AuditEntryView) -> list[str]:
         entry["session_id"],
         what,
     )
-    return [str(entry["number"]), entry["at"][:19].replace("T", " "), *cells]
+    return [str(entry["number"]), format_time(entry["at"]), *cells]
 
 
 async def _export(store: Store, write: Callable[[str], object]) -> AuditEntry | None:
@@ -132,13 +130,6 @@ async def _export(store: Store, write: Callable[[str], object]) -> AuditEntry | 
         last = page[-1]
         number = last.number
     return last
-
-
-def _verify_store(ctx: typer.Context) -> tuple[int, int | None, str]:
-    settings = load_cli_settings(ctx.obj)
-    folder = ctx.obj.settings_folder
-    found = run_with_store(ctx.obj, lambda store: verify_store(store, settings, folder, os.environ))
-    return found.count, found.broken, found.problem
 
 
 def _head_file(file: Path) -> Path:
@@ -160,7 +151,7 @@ def _check_head_of_export(file: Path, lines: Sequence[str], key: str) -> str:
     return ""
 
 
-def _verify_file(ctx: typer.Context, file: Path) -> tuple[int, int | None, str]:
+def _verify_file(options: GlobalOptions, file: Path) -> AuditVerificationView:
     try:
         lines = file.read_text(encoding="utf-8").split("\n")
     except OSError as error:
@@ -169,7 +160,7 @@ def _verify_file(ctx: typer.Context, file: Path) -> tuple[int, int | None, str]:
         raise InputError(f"{file} is no export: it is not UTF-8") from error
     broken = verify_audit(lines)
     problem = "" if broken is None else f"line {broken} of {file}"
-    key = find_signing_key(load_cli_settings(ctx.obj), os.environ)
+    key = find_signing_key(load_cli_settings(options), os.environ)
     if key is not None and not problem:
         problem = _check_head_of_export(file, lines, key)
-    return sum(bool(line.strip()) for line in lines), broken, problem
+    return {"entries": sum(bool(line.strip()) for line in lines), "broken": broken, "problem": problem}

@@ -10,6 +10,7 @@ from sophon_hosting.cli.operation_commands import Row, delete_command, list_comm
 from sophon_hosting.features.goals import operations as goals
 from sophon_hosting.operations.client import Client
 from sophon_hosting.rendering.control_characters import to_single_line
+from sophon_hosting.rendering.value_formatting import format_time
 
 app = command_group("List, show, create and delete goals; pause, resume and cancel them.")
 
@@ -44,7 +45,7 @@ def goal_lines(row: Row) -> Sequence[str]:
         f"reason    {row['reason']}",
         f"autonomy  {row['autonomy']}, priority {row['priority']}",
         f"session   {row['session_id']}",
-        f"next tick {_format_time(row['next_tick'])}",
+        f"next tick {format_time(row['next_tick']) or 'none: it waits'}",
         "",
     ]
     for node in row["graph"]:
@@ -55,10 +56,6 @@ def goal_lines(row: Row) -> Sequence[str]:
         lines += [f"    {detail[:SHOWN_CHARACTERS]}"] if detail else []
     lines += ["", *(f"{name:<17} {use['used']:g} of {use['limit']}" for name, use in row["spend"].items())]
     return lines
-
-
-def _format_time(at: str | None) -> str:
-    return at[:19].replace("T", " ") if at else "none: it waits"
 
 
 def _ask(client: Client, fields: Row) -> str:

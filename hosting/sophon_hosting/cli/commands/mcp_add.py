@@ -14,10 +14,9 @@ from sophon.setting_references import find_taken_server_ids
 from sophon.settings import McpServerSettings, Settings
 from sophon.stores.contract import Store
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.commands.mcp_servers import YesOption
 from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.output import write_lines, write_notice, write_result, write_table
-from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_file import change_settings_file, find_key, find_settings_file
 from sophon_hosting.features.mcp.results import mcp_server_to_json
@@ -72,9 +71,7 @@ def add(
     trial = run_with_store(options, lambda _: _try(chosen, settings, options))
     if not as_json:
         _show(trial)
-    answer = "yes" if yes else StdinReader().read_line(f"Add {server} with these tools? (yes/no) ")
-    if (answer or "").strip().casefold() not in {"y", "yes"}:
-        raise InputError("nothing was added; answer yes, or use --yes")
+    confirm(f"Add {server} with these tools?", yes=yes, otherwise="nothing was added")
     file = find_settings_file(options)
     change_settings_file(file, lambda root: _append(root, entry))
     run_with_store(options, lambda store: _accept(store, server, trial))

@@ -11,8 +11,8 @@ import typer
 
 from sophon.errors import InputError, NotFound
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
+from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
-from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.features.mcp.operations import accept_mcp_tools, list_mcp_servers, restart_mcp_server
 from sophon_hosting.features.mcp.results import McpServerView, McpToolView
@@ -21,7 +21,6 @@ ServerArgument = Annotated[str, typer.Argument(metavar="SERVER", help="The Id of
 ToolsArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[TOOL]...", help="Tools; without any, all that have changed.")
 ]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 def list_servers(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
@@ -62,9 +61,7 @@ def accept(
     chosen = _choose(rows[server], tools)
     if not as_json:
         write_lines([line for each in chosen for line in _describe(each)])
-    answer = "yes" if yes else StdinReader().read_line(f"Accept {len(chosen)} tools as shown? (yes/no) ")
-    if (answer or "").strip().casefold() not in {"y", "yes"}:
-        raise InputError("nothing was accepted; answer yes, or use --yes")
+    confirm(f"Accept {len(chosen)} tools as shown?", yes=yes, otherwise="nothing was accepted")
     digests = {each["name"]: each["digest"] for each in chosen}
     row = client.call(accept_mcp_tools, server_id=server, tools=digests)
     write_result(row, [f"accepted: {', '.join(each['name'] for each in chosen)}"], as_json=as_json)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -22,10 +21,11 @@ from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.json_lines import read_json_lines, write_json_lines
-from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.console.output import fact_lines, write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.features.memory.results import chunk_to_json
 from sophon_hosting.persons.person_files import PersonFolders
+from sophon_hosting.rendering.value_formatting import format_time
 
 T = TypeVar("T")
 
@@ -86,13 +86,13 @@ def show(ctx: typer.Context, entry: IdArgument, as_json: JsonOption = False) -> 
         "of": found.scope,
         "category": found.category,
         "seen by": found.reach if found.reach == "owner" else f"{found.reach} {found.agent or found.session_id}",
-        "written": _format_time(found),
+        "written": format_time(found.created_at),
         "in": found.origin,
         "trusted": "yes" if found.is_trusted else f"no, it may come from {', '.join(found.sources or ['unknown'])}",
         "names": ", ".join(found.entities),
         "relations": "; ".join(f"{each.subject} {each.name} {each.object}" for each in found.relations),
     }
-    write_lines([f"{label + ':':13}{value}" for label, value in facts.items() if value])
+    write_lines(fact_lines(facts))
     write_lines(["", found.text])
 
 
@@ -207,16 +207,11 @@ def _to_json(found: FoundMemory) -> dict[str, Any]:
 
 def _to_cells(entry: MemoryEntry) -> list[str]:
     trusted = "yes" if entry.is_trusted else "no"
-    return [entry.id, _format_time(entry), entry.category, trusted, _shorten(entry.text)]
+    return [entry.id, format_time(entry.created_at), entry.category, trusted, _shorten(entry.text)]
 
 
 def _chunk_to_cells(chunk: FileChunk) -> list[str]:
     return [chunk.id, "", "note", "yes" if chunk.is_trusted else "no", _shorten(chunk.text)]
-
-
-def _format_time(entry: MemoryEntry) -> str:
-    at = entry.created_at
-    return "" if at is None else at.astimezone(UTC).isoformat()[:19].replace("T", " ")
 
 
 def _shorten(text: str) -> str:

@@ -7,15 +7,13 @@ from typing import Annotated
 import typer
 
 from sophon.clock import SystemClock
-from sophon.errors import InputError
-from sophon.private_files import open_new_private_file
 from sophon.stores.contract import Store
 from sophon.stores.memories.library import LongTermMemory
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.json_lines import read_json_lines
-from sophon_hosting.cli.console.output import write_lines, write_notice, write_result
+from sophon_hosting.cli.console.output import open_new_file, write_lines, write_notice, write_result
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.cli.server_settings import create_store_lease
@@ -50,18 +48,13 @@ def export(
 
     async def run(store: Store) -> tuple[int, bool]:
         count, is_known = 0, False
-        with open_new_private_file(output) as file:
+        with open_new_file(output) as file:
             async for each in PersonExport(store, SystemClock(), folders).read(person):
                 file.write(f"{encode_json(each)}\n")
                 count, is_known = count + 1, is_known or each["kind"] not in KINDS_OF_ANYBODY
         return count, is_known
 
-    try:
-        count, is_known = run_with_store(options, run)
-    except FileExistsError:
-        raise InputError(f"{output} exists already; choose another name") from None
-    except OSError as error:
-        raise InputError(f"{error.filename or output} cannot be read or written: {error.strerror}") from error
+    count, is_known = run_with_store(options, run)
     write_notice(f"{count} lines were written to {output}")
     if not is_known:
         write_notice(f"nothing is kept of {person!r}; check the name")

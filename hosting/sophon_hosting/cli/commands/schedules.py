@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from sophon.errors import NotFound
 from sophon.schedules.wording import format_moment
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
-from sophon_hosting.cli.console.output import write_lines, write_result
+from sophon_hosting.cli.console.id_prefix import complete_id
+from sophon_hosting.cli.console.output import fact_lines, write_lines, write_result
 from sophon_hosting.cli.operation_commands import Row, list_command, show_command
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.features.schedules import operations as schedules
@@ -42,14 +43,6 @@ list_command(
 )
 
 
-@app.command()
-def show(ctx: typer.Context, schedule: IdArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
-    """Show a schedule: when it runs, where its answers go, what became of its last time, and its last runs."""
-    client = open_client(ctx.obj, url)
-    row = client.call(schedules.get_schedule, schedule_id=_find(client, schedule)["schedule_id"])
-    write_result(row, _schedule_lines(row), as_json=as_json)
-
-
 @app.command("next")
 def next_times(
     ctx: typer.Context, schedule: IdArgument, url: HostUrlOption = None, as_json: JsonOption = False
@@ -60,54 +53,27 @@ def next_times(
     write_result(row["next"], lines, as_json=as_json)
 
 
-show_command(
-    app,
-    schedules.add_schedule,
-    lambda row: [f"{row['schedule_id']} runs {row['runs']}; next: {_next_times(row)}"],
-    name="add",
-    arguments=("text",),
-)
-
-
-@app.command()
-def pause(ctx: typer.Context, schedule: IdArgument, url: HostUrlOption = None) -> None:
-    """Pause a schedule: its times pass, until it is resumed."""
-    _change(ctx, schedule, url, "paused")
-
-
-@app.command()
-def resume(ctx: typer.Context, schedule: IdArgument, url: HostUrlOption = None) -> None:
-    """Let a paused schedule go on, from its next time on."""
-    _change(ctx, schedule, url, "active")
-
-
 @app.command()
 def remove(ctx: typer.Context, schedule: IdArgument, url: HostUrlOption = None) -> None:
     """Delete a schedule."""
     client = open_client(ctx.obj, url)
-    schedule_id = _find(client, schedule)["schedule_id"]
+    schedule_id = _find_id(client, schedule)
     client.call(schedules.remove_schedule, schedule_id=schedule_id)
     write_lines([f"{schedule_id} is removed"])
 
 
-def _change(ctx: typer.Context, schedule: str, url: str | None, state: str) -> None:
-    client = open_client(ctx.obj, url)
-    schedule_id = _find(client, schedule)["schedule_id"]
-    row = client.call(schedules.change_schedule, schedule_id=schedule_id, state=state)
-    times = _next_times(row)
-    write_lines([f"{schedule_id} is {row['state']}{f'; next: {times}' if times else ''}"])
+def _find_id(client: Client, given: str) -> str:
+    return str(_find(client, given)["schedule_id"])
 
 
 def _find(client: Client, schedule: str) -> Row:
     """Return the schedule of an id or a unique prefix. Raises NotFound."""
     rows = client.call(schedules.list_schedules, everything=client.is_operator)["items"]
-    ids: Mapping[str, Row] = {row["schedule_id"]: row for row in rows}
-    if schedule in ids:
-        return ids[schedule]
-    found = [each for each in ids if each.startswith(schedule) or each.removeprefix("sch_").startswith(schedule)]
-    if len(found) != 1:
-        raise NotFound("single schedule" if found else "schedule", schedule, found[:3])
-    return ids[found[0]]
+    by_id: Mapping[str, Row] = {row["schedule_id"]: row for row in rows}
+    found = by_id.get(complete_id(by_id, schedule, "schedule"))
+    if found is None:
+        raise NotFound("schedule", schedule)
+    return found
 
 
 def _schedule_lines(row: Row) -> Sequence[str]:
@@ -126,7 +92,7 @@ def _schedule_lines(row: Row) -> Sequence[str]:
         "made by": f"{row['created_by']} at {row['created_at'][:16]}",
     }
     return [
-        *(f"{label + ':':13}{value}" for label, value in facts.items() if value),
+        *fact_lines(facts),
         *(
             f"{'fired:':13}{_format(each['due_at'], row)}, {each['outcome']} ({each['task_id']})"
             for each in row["firings"]
@@ -136,9 +102,50 @@ def _schedule_lines(row: Row) -> Sequence[str]:
     ]
 
 
+def _state_lines(row: Row) -> Sequence[str]:
+    times = _next_times(row)
+    return [f"{row['schedule_id']} is {row['state']}{f'; next: {times}' if times else ''}"]
+
+
 def _next_times(row: Row) -> str:
     return "; ".join(_format(each, row) for each in row["next"])
 
 
 def _format(moment: str, row: Row) -> str:
     return format_moment(datetime.fromisoformat(moment), str(row["time_zone"]))
+
+
+NAMED: Final[Mapping[str, Any]] = {"find_id": _find_id, "options": {"schedule_id": IdArgument}}
+
+show_command(
+    app,
+    schedules.get_schedule,
+    _schedule_lines,
+    summary="Show a schedule: when it runs, where its answers go, what became of its last time, and its last runs.",
+    **NAMED,
+)
+show_command(
+    app,
+    schedules.add_schedule,
+    lambda row: [f"{row['schedule_id']} runs {row['runs']}; next: {_next_times(row)}"],
+    name="add",
+    arguments=("text",),
+)
+show_command(
+    app,
+    schedules.change_schedule,
+    _state_lines,
+    name="pause",
+    fixed={"state": "paused"},
+    summary="Pause a schedule: its times pass, until it is resumed.",
+    **NAMED,
+)
+show_command(
+    app,
+    schedules.change_schedule,
+    _state_lines,
+    name="resume",
+    fixed={"state": "active"},
+    summary="Let a paused schedule go on, from its next time on.",
+    **NAMED,
+)

@@ -10,8 +10,7 @@ from typing import Any
 import orjson
 
 from sophon.errors import InputError
-from sophon.private_files import open_new_private_file
-from sophon_hosting.cli.console.output import write_notice
+from sophon_hosting.cli.console.output import open_new_file, write_notice
 from sophon_hosting.events.json_encoding import encode_json
 
 
@@ -24,13 +23,8 @@ def write_json_lines(items: Sequence[Any], file: Path | None, *, what: str) -> N
     if file is None:
         sys.stdout.write(lines)
         return
-    try:
-        with open_new_private_file(file) as stream:
-            stream.write(lines)
-    except FileExistsError:
-        raise InputError(f"{file} exists already; choose another name") from None
-    except OSError as error:
-        raise InputError(f"{file} cannot be written: {error.strerror}") from error
+    with open_new_file(file) as stream:
+        stream.write(lines)
     write_notice(f"{len(items)} {what} were written to {file}")
 
 

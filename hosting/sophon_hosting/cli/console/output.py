@@ -4,9 +4,10 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from sophon.errors import InputError
 from sophon.private_files import open_new_private_file
@@ -44,14 +45,23 @@ def write_json(value: object) -> None:
 
 def write_new_json_file(path: Path, value: object) -> None:
     """Write one JSON document to a new file that only its owner may read. Raises InputError."""
+    with open_new_file(path) as file:
+        json.dump(value, file, indent=2, default=str)
+        file.write("\n")
+
+
+@contextmanager
+def open_new_file(path: Path) -> Generator[TextIO]:
+    """Open a new file for writing that only its owner may read. Raises InputError also for what fails in the block."""
     try:
         with open_new_private_file(path) as file:
-            json.dump(value, file, indent=2, default=str)
-            file.write("\n")
+            yield file
     except FileExistsError:
         raise InputError(f"{path} exists already; choose another name") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+        name = error.filename or path
+        failed = "written" if str(name) == str(path) else "read"  # the block may read what it writes from other files
+        raise InputError(f"{name} cannot be {failed}: {error.strerror}") from error
 
 
 def write_lines(lines: Iterable[str]) -> None:
@@ -68,6 +78,11 @@ def write_result(value: object, lines: Iterable[str], *, as_json: bool) -> None:
         write_json(value)
     else:
         write_lines(lines)
+
+
+def fact_lines(facts: Mapping[str, object], width: int = 13) -> list[str]:
+    """Return a line per fact, `label: value` in two columns; a fact without a value has none."""
+    return [f"{label + ':':{width}}{value}" for label, value in facts.items() if value]
 
 
 def write_rows(
