@@ -1,8 +1,8 @@
-"""Parsing of request bodies and queries (pydantic), JSON responses (orjson), and keys of request-scoped values."""
+"""JSON bodies of requests, JSON responses, and keys of request-scoped values."""
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import orjson
 from aiohttp import web
@@ -12,8 +12,6 @@ from sophon.errors import InputError
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge
 from sophon_hosting.client_api.connection import ServedProcess
-from sophon_hosting.client_api.payload import Payload
-from sophon_hosting.client_api.validation_sentences import describe_error
 from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.host import Host
 
@@ -26,12 +24,6 @@ TRACE = web.RequestKey("trace", str)
 MAX_BODY_BYTES = 1_000_000
 """Maximum size of a request body in bytes."""
 
-MAX_REPORTED_PROBLEMS = 10
-"""Maximum number of validation problems in one error message."""
-
-
-M = TypeVar("M", bound=Payload)
-
 
 def get_host(request: web.Request) -> Host:
     """Return the host of the application."""
@@ -43,26 +35,17 @@ def get_caller(request: web.Request) -> Caller:
     return request[CALLER]
 
 
-async def parse_body(request: web.Request, model: type[M]) -> M:
-    """Parse and validate the body; an empty one counts as an empty object. Raises InputError, TooLarge."""
-    return _validate(model, await _read_json(request), "body")
-
-
 async def read_json_object(request: web.Request) -> dict[str, Any]:
     """Return the fields of the body; an empty one counts as an empty object. Raises InputError, TooLarge."""
-    data = await _read_json(request)
-    if not isinstance(data, dict):
-        raise InputError("body: it must be an object")
-    return cast(dict[str, Any], data)
-
-
-async def _read_json(request: web.Request) -> object:
     raw = await _read(request)
     try:
-        return orjson.loads(raw) if raw.strip() else {}
+        data: object = orjson.loads(raw) if raw.strip() else {}
     except orjson.JSONDecodeError as error:
         message = f"the body is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
         raise InputError(message) from None
+    if not isinstance(data, dict):
+        raise InputError("body: it must be an object")
+    return cast(dict[str, Any], data)
 
 
 def check_body_length(length: int) -> None:
@@ -101,21 +84,6 @@ def error_response(payload: ErrorPayload) -> web.Response:
     if payload.status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="sophon"'
     return json_response(payload.to_json(), payload.status, headers)
-
-
-def _validate(model: type[M], data: object, source: str) -> M:
-    try:
-        return model.validate(data)
-    except ValueError as error:
-        from pydantic import ValidationError  # lazy: whoever gets here has loaded it
-
-        if not isinstance(error, ValidationError):
-            raise
-        problems = [
-            f"{'.'.join(map(str, each['loc'])) or source}: {describe_error(each)}"
-            for each in error.errors()[:MAX_REPORTED_PROBLEMS]
-        ]
-        raise InputError("; ".join(problems)) from None
 
 
 async def is_body_empty(request: web.Request) -> bool:

@@ -13,7 +13,7 @@ from sophon_hosting.client_api.validation_sentences import describe_error
 from sophon_hosting.operations.permission import parse_permission
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel, GetJsonSchemaHandler
+    from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema, ErrorDetails
 
 MAX_REPORTED_PROBLEMS: Final = 10
@@ -88,9 +88,11 @@ class Request:
     """Values that a client sent: annotated fields, with class attributes as their defaults; frozen.
 
     One class holds the fields of path, query and body. Limits stand inside `Annotated[...]` as `ValueRules`. Unknown
-    fields are errors, because they would hide mistakes.
+    fields are errors, because they would hide mistakes, unless `ignores_unknown`. A request may be a field of another
+    one, which gets its values as an object of pydantic.
     """
 
+    ignores_unknown: ClassVar[bool] = False
     fields_set: frozenset[str]
     """Names of the fields that were given and not left to their defaults."""
 
@@ -126,6 +128,10 @@ class Request:
         """Return the fields that were given, by name."""
         return {name: value for name, value in vars(self).items() if name in self.fields_set}
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: "GetCoreSchemaHandler") -> "CoreSchema":
+        return handler.generate_schema(request_shape(cls).model)
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"cannot set {name!r}: a request is frozen")
 
@@ -154,9 +160,6 @@ def request_shape(request: type[Request]) -> RequestShape:
     return _shapes[request]
 
 
-_CONFIG: Final[Mapping[str, Any]] = {"frozen": True, "hide_input_in_errors": True, "extra": "forbid"}
-
-
 def _build_shape(request: type[Request]) -> RequestShape:
     from pydantic import create_model, model_validator  # lazy: see above
 
@@ -176,7 +179,8 @@ def _build_shape(request: type[Request]) -> RequestShape:
             return model
 
         checks["check"] = model_validator(mode="after")(check)
-    config: Any = dict(_CONFIG)
+    extra = "ignore" if request.ignores_unknown else "forbid"
+    config: Any = {"frozen": True, "hide_input_in_errors": True, "extra": extra}
     model = create_model(request.__name__, __config__=config, __validators__=checks, **fields)
     model.__doc__ = request.__doc__
     needs: dict[str, Needs] = {}

@@ -6,15 +6,15 @@ definitions of the client's tools are ignored, because the chain has its own. Wh
 it, a request that ends with it would answer the message before it again, and run its calls twice.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
 from sophon.images import Image, image_from_url
 from sophon.messages import FinishReason, Message, Usage
 from sophon.turn_options import check_image_count
-from sophon_hosting.client_api.payload import Payload
+from sophon_hosting.operations.request import Request
 
 AUTO_MODEL = "sophon"
 """Model name that lets routing choose the model."""
@@ -29,28 +29,28 @@ HistoryEntry = tuple[Literal["user", "assistant"], str, Sequence[Image]]
 _PART_TYPES = ("text", "refusal", "image_url")
 
 
-class ImageAddress(Payload):
+class ImageAddress(Request):
     """An image: a `data:` URL, or the address from which the provider loads it."""
 
-    config: ClassVar[Mapping[str, Any]] = {"extra": "ignore", "strict": True}
+    ignores_unknown = True
 
     url: str
 
 
-class ContentPart(Payload):
+class ContentPart(Request):
     """A content part of a message."""
 
-    config: ClassVar[Mapping[str, Any]] = {"extra": "ignore", "strict": True}
+    ignores_unknown = True
 
     type: str
     text: str | None = None
     image_url: ImageAddress | None = None
 
 
-class CompletionMessage(Payload):
+class CompletionMessage(Request):
     """A message of the request."""
 
-    config: ClassVar[Mapping[str, Any]] = {"extra": "ignore", "strict": True}
+    ignores_unknown = True
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[ContentPart] | None = None
@@ -58,10 +58,10 @@ class CompletionMessage(Payload):
     function_call: dict[str, Any] | None = None
 
 
-class CompletionRequest(Payload):
+class CompletionRequest(Request):
     """Body of `POST /v1/chat/completions`."""
 
-    config: ClassVar[Mapping[str, Any]] = {"extra": "ignore", "strict": True}
+    ignores_unknown = True
 
     model: str = AUTO_MODEL
     messages: list[CompletionMessage]

@@ -23,7 +23,6 @@ from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.trace_context import HEADER
 from sophon_hosting.client_api.client_message import ClientMessage
-from sophon_hosting.client_api.payload import Payload
 from sophon_hosting.completion import complete
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.tasks.sending import find_accepted, send
@@ -36,6 +35,7 @@ from sophon_hosting.http.openai_api.completion_format import (
     parse_completion_input,
     to_history_messages,
 )
+from sophon_hosting.operations.request import Request
 
 KEY_HEADER = "Idempotency-Key"
 MAX_KEY_CHARACTERS = 255
@@ -206,7 +206,7 @@ def read_idempotency_key(header: str | None, client_message_id: str | None) -> s
 def digest_request(completion: CompletionRequest) -> str:
     """Return the digest of what decides the answer: model and messages, not how it is sent."""
     said = [completion.model, completion.messages]
-    return sha256(orjson.dumps(said, default=Payload.to_dict, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return sha256(orjson.dumps(said, default=Request.to_dict, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def final_event_of(run: Run) -> TaskCompleted | TaskFailed | TaskCancelled | None:

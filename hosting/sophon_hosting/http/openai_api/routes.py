@@ -10,7 +10,7 @@ from sophon.events import ApprovalRequested, Event, StreamChunk, TaskCancelled, 
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.client_api.client_errors import ErrorPayload, to_error_payload
 from sophon_hosting.events.json_encoding import encode_json
-from sophon_hosting.http.json_io import get_caller, get_host, json_response, parse_body
+from sophon_hosting.http.json_io import get_caller, get_host, json_response, read_json_object
 from sophon_hosting.http.openai_api.completion_errors import (
     payload_of_turn,
     to_error_body,
@@ -57,7 +57,7 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
     task: CompletionTask | None = None
     try:
         get_caller(request).rights.require("OpenAiApi")
-        completion = await parse_body(request, CompletionRequest)
+        completion = CompletionRequest.validate(await read_json_object(request))
         task = CompletionTask(request, completion)
         async with task:
             return await (_stream_response(request, task) if completion.stream else _whole_response(request, task))
