@@ -34,7 +34,7 @@ from sophon_hosting.cli.doctor.checks import (
 )
 from sophon_hosting.cli.doctor.embedding_checks import check_embedder
 from sophon_hosting.cli.doctor.engine_checks import check_engines
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, ok
 from sophon_hosting.cli.doctor.group_checks import check_processes
 from sophon_hosting.cli.doctor.learning_checks import check_learning
 from sophon_hosting.cli.doctor.limit_checks import check_prices, check_time_limits
@@ -61,20 +61,20 @@ def doctor(
 ) -> None:
     """Check this machine and the settings; exit 1 if a check failed. Calls no model."""
     findings = list(run_checks(ctx.obj))
-    failed = sum(finding.grade == "failed" for finding in findings)
+    failures = sum(finding.grade == "failed" for finding in findings)
     if as_json:
         write_json([finding.to_json() for finding in findings])
     else:
         write_lines(line for finding in findings for line in finding.lines())
         write_lines(["", format_summary(findings)])
-    raise typer.Exit(1 if failed else 0)
+    raise typer.Exit(1 if failures else 0)
 
 
 def format_summary(findings: Sequence[DoctorFinding]) -> str:
     """Return the last line: how many checks failed or warn."""
-    failed, warnings = (sum(each.grade == grade for each in findings) for grade in ("failed", "warning"))
-    if failed:
-        return f"{failed} of {format_count(len(findings), 'check')} failed."
+    failures, warnings = (sum(each.grade == grade for each in findings) for grade in ("failed", "warning"))
+    if failures:
+        return f"{failures} of {format_count(len(findings), 'check')} failed."
     return f"No check failed; {format_count(warnings, 'warning')}." if warnings else "No problems found."
 
 
@@ -92,7 +92,7 @@ def run_checks(options: GlobalOptions) -> Iterator[DoctorFinding]:
     except SettingsError as error:
         yield from findings_from_settings_error(error, options, os.environ)
         return
-    yield DoctorFinding("settings", "valid")
+    yield ok("settings", "valid")
     yield from check_dangerous_settings(settings, options, os.environ)
     yield from check_sandbox_paths(settings, options)
     yield from check_provider_keys(settings, os.environ)
@@ -105,7 +105,7 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
         services = create_services(options, settings)
     except SophonError as error:
         for line in str(error).splitlines():
-            yield DoctorFinding("services", line, "failed", "correct the setting named in the message")
+            yield failed("services", line, "correct the setting named in the message")
         return
     yield from check_providers(services, os.environ)
     yield from check_prices(services)

@@ -8,7 +8,7 @@ from sophon.errors import StoreError
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon.stores.schedules.contract import Schedule
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, ok, warning
 from sophon_hosting.rendering.value_formatting import format_count
 
 
@@ -16,11 +16,11 @@ def check_folders(settings: Settings, folder: Path) -> Iterator[DoctorFinding]:
     """Name each folder of `Agents.Directory` and `Skills.Directories` that is set and missing."""
     agents = settings.agents.directory
     if agents is not None and not (folder / agents.expanduser()).is_dir():
-        yield DoctorFinding("agents", f"Agents.Directory: there is no folder {agents}", "warning", _CREATE)
+        yield warning("agents", f"Agents.Directory: there is no folder {agents}", _CREATE)
     if settings.skills.enabled and "directories" in settings.skills.model_fields_set:
         for path, name in zip(list_skill_folders(settings, folder), settings.skills.directories, strict=True):
             if not path.is_dir():
-                yield DoctorFinding("skills", f"Skills.Directories: there is no folder {name}", "warning", _CREATE)
+                yield warning("skills", f"Skills.Directories: there is no folder {name}", _CREATE)
 
 
 _CREATE = "create it, or correct the setting"
@@ -37,8 +37,8 @@ def check_agents(services: Services) -> DoctorFinding | None:
     count = format_count(len({*broken, *(each.path for each in found.agents.values())}), "definition")
     if broken:
         text = f"{len(broken)} of {count} of agents cannot be used as written"
-        return DoctorFinding("agents", text, "warning", "`sophon agents check` names each problem with its line")
-    return DoctorFinding("agents", f"{count} of agents")
+        return warning("agents", text, "`sophon agents check` names each problem with its line")
+    return ok("agents", f"{count} of agents")
 
 
 async def check_automation(services: Services) -> Sequence[DoctorFinding]:
@@ -49,7 +49,7 @@ async def check_automation(services: Services) -> Sequence[DoctorFinding]:
     try:
         schedules, goals = await store.schedules.list(), await store.goals.list_live()
     except StoreError as error:
-        return [DoctorFinding("schedules", str(error), "failed", "repair the store")]
+        return [failed("schedules", str(error), "repair the store")]
     refused = sum(map(is_paused_by_host, schedules))
     paused = sum(goal.state == "paused" and goal.pause_kind not in ("person", "back_off") for goal in goals)
     return [
@@ -66,5 +66,5 @@ def is_paused_by_host(schedule: Schedule) -> bool:
 
 def _count(name: str, what: str, paused: int, total: int, fix: str) -> list[DoctorFinding]:
     if paused:
-        return [DoctorFinding(name, f"{paused} of {format_count(total, what)} paused by the host", "warning", fix)]
-    return [DoctorFinding(name, f"{format_count(total, what)}, none paused by the host")] if total else []
+        return [warning(name, f"{paused} of {format_count(total, what)} paused by the host", fix)]
+    return [ok(name, f"{format_count(total, what)}, none paused by the host")] if total else []

@@ -19,7 +19,7 @@ from sophon.settings.loader import ENVIRONMENT_VARIABLE, SETTINGS_FILE_NAME
 from sophon.stores.health import RESERVE_BYTES
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.channels.factory import create_channels
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, ok, warning
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.process_hardening import COMMAND_TOOL, format_withheld_variable
 from sophon_hosting.cli.settings_warnings import find_settings_warnings
@@ -51,19 +51,17 @@ def check_python() -> DoctorFinding:
     """Check the version of Python."""
     text = f"Python {platform.python_version()} in {sys.prefix}"
     if sys.version_info >= MIN_PYTHON_VERSION:
-        return DoctorFinding("python", text)
-    return DoctorFinding(
-        "python", text, "failed", "install Python 3.11 or newer, then: make clean run PYTHON=python3.12"
-    )
+        return ok("python", text)
+    return failed("python", text, "install Python 3.11 or newer, then: make clean run PYTHON=python3.12")
 
 
 def check_terminal() -> DoctorFinding:
     """Check that standard output is encoded as UTF-8."""
     encoding = sys.stdout.encoding or "none"
     if encoding.lower().replace("-", "") == "utf8":
-        return DoctorFinding("terminal", f"encoding {encoding}")
+        return ok("terminal", f"encoding {encoding}")
     fix = "set LANG=C.UTF-8 or PYTHONUTF8=1; without it, unsupported characters are shown as ?"
-    return DoctorFinding("terminal", f"encoding {encoding}", "warning", fix)
+    return warning("terminal", f"encoding {encoding}", fix)
 
 
 def check_settings_files(options: GlobalOptions, environment: Mapping[str, str]) -> DoctorFinding:
@@ -71,11 +69,9 @@ def check_settings_files(options: GlobalOptions, environment: Mapping[str, str])
     paths = _settings_paths(options, environment)
     if options.settings_file is not None and not paths[0].exists():
         text = f"{paths[0]}: there is no such file"
-        return DoctorFinding("settings.files", text, "failed", "correct --settings, or omit it for the defaults")
+        return failed("settings.files", text, "correct --settings, or omit it for the defaults")
     found = [str(path) for path in paths if path.exists()]
-    return DoctorFinding(
-        "settings.files", f"read from {', '.join(found)}" if found else f"no {paths[0]}; using the defaults"
-    )
+    return ok("settings.files", f"read from {', '.join(found)}" if found else f"no {paths[0]}; using the defaults")
 
 
 def findings_from_settings_error(
@@ -85,7 +81,7 @@ def findings_from_settings_error(
     files = tuple(f"{path}: " for path in _settings_paths(options, environment))
     for problem in error.problems:
         fix = FILE_FIX if problem.startswith(files) else "correct it; `sophon config schema` lists all settings"
-        yield DoctorFinding("settings", problem, "failed", fix)
+        yield failed("settings", problem, fix)
 
 
 def check_dangerous_settings(
@@ -93,7 +89,7 @@ def check_dangerous_settings(
 ) -> Iterator[DoctorFinding]:
     """Report each setting that permits more than most people want, by the id of `sophon audit settings`."""
     for each in find_settings_warnings(settings, options, environment):
-        yield DoctorFinding(each.id, str(each), "warning", each.fix)
+        yield warning(each.id, str(each), each.fix)
 
 
 def check_provider_keys(settings: Settings, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
@@ -102,9 +98,9 @@ def check_provider_keys(settings: Settings, environment: Mapping[str, str]) -> I
         for key in provider.keys if provider.active else ():
             where = f"key of {provider.id} from {key.source_description}"
             if key.resolve(environment):
-                yield DoctorFinding("keys", f"{where}: present")
+                yield ok("keys", f"{where}: present")
             else:
-                yield DoctorFinding("keys", f"{where}: missing or empty", "failed", f"set it, or remove {provider.id}")
+                yield failed("keys", f"{where}: missing or empty", f"set it, or remove {provider.id}")
 
 
 def check_providers(services: Services, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
@@ -115,11 +111,9 @@ def check_providers(services: Services, environment: Mapping[str, str]) -> Itera
         models = ", ".join(model.info.name for model in provider.models)
         text = f"{provider.id} ({models}): {reasons.get(provider.id, 'created by the program')}"
         if provider.health(now) != "active":
-            yield DoctorFinding(
-                "providers", f"{text}; {provider.health(now)}", "warning", "it receives no requests for now"
-            )
+            yield warning("providers", f"{text}; {provider.health(now)}", "it receives no requests for now")
         else:
-            yield DoctorFinding("providers", text, fix=REAL_MODEL_HINT if provider.id == OFFLINE else "")
+            yield ok("providers", text, fix=REAL_MODEL_HINT if provider.id == OFFLINE else "")
 
 
 def check_capabilities(services: Services) -> DoctorFinding:
@@ -128,7 +122,7 @@ def check_capabilities(services: Services) -> DoctorFinding:
     known = [f"{info.name}: {', '.join(sorted(info.capabilities)) or 'none'}" for info in infos]
     fast = find_fast(services.gateway.candidates())
     votes = f"votes go to {fast.info.id}" if fast else f"no model is {FAST!r}, so votes go to the turn's own model"
-    return DoctorFinding("capabilities", f"{'; '.join(known)}; {votes}")
+    return ok("capabilities", f"{'; '.join(known)}; {votes}")
 
 
 async def check_store(services: Services) -> DoctorFinding:
@@ -138,27 +132,27 @@ async def check_store(services: Services) -> DoctorFinding:
         damage = await services.store.maintenance.find_damage()
         if damage:
             more = f"; and {len(damage) - 5} more" if len(damage) > 5 else ""
-            return DoctorFinding("store", f"{url} is damaged: {'; '.join(damage[:5])}{more}", "failed", DAMAGE_FIX)
+            return failed("store", f"{url} is damaged: {'; '.join(damage[:5])}{more}", DAMAGE_FIX)
         await services.open()
         journal = services.store.journal
         await journal.start(PROBE_ID, PROBE_ID, PROBE_ID)
         is_stored = PROBE_ID in await journal.load_entries(PROBE_ID)
         await journal.delete(PROBE_ID)
     except SophonError as error:
-        return DoctorFinding("store", str(error), "failed", "correct Store.Url, or give the host another store")
+        return failed("store", str(error), "correct Store.Url, or give the host another store")
     except Exception as error:  # noqa: BLE001 - a check never raises
-        return DoctorFinding("store", f"{url}: {describe_error(error)}", "failed", "repair the store at that address")
+        return failed("store", f"{url}: {describe_error(error)}", "repair the store at that address")
     if not is_stored:
-        return DoctorFinding("store", f"{url} does not store what is written", "failed", "choose another Store.Url")
+        return failed("store", f"{url} does not store what is written", "choose another Store.Url")
     space = await services.store.maintenance.measure_space()
     text = f"{url} is intact, and can be opened, written and read; it uses {format_bytes(space.used_bytes)}"
     if space.free_bytes is None:
-        return DoctorFinding("store", text)
+        return ok("store", text)
     text += f", {format_bytes(space.free_bytes)} are free"
     if space.free_bytes < LOW_SPACE_BYTES:
         fix = f"free space: below {format_bytes(RESERVE_BYTES)} a host accepts nothing; see docs/operations.md"
-        return DoctorFinding("store", text, "warning", fix)
-    return DoctorFinding("store", text)
+        return warning("store", text, fix)
+    return ok("store", text)
 
 
 def check_files_root(services: Services) -> DoctorFinding:
@@ -166,27 +160,25 @@ def check_files_root(services: Services) -> DoctorFinding:
     root = services.folder / services.settings.tools.files_root
     existing = _nearest_existing(root.absolute())
     if root.exists() and not root.is_dir():
-        return DoctorFinding("files", f"{root} is not a folder", "failed", "choose another Tools.FilesRoot")
+        return failed("files", f"{root} is not a folder", "choose another Tools.FilesRoot")
     if not os.access(existing, os.W_OK | os.X_OK):
-        return DoctorFinding(
-            "files", f"{existing} is not writable", "failed", "change its permissions, or Tools.FilesRoot"
-        )
-    return DoctorFinding("files", f"the file tools use {root}{'' if root.exists() else ', which will be created'}")
+        return failed("files", f"{existing} is not writable", "change its permissions, or Tools.FilesRoot")
+    return ok("files", f"the file tools use {root}{'' if root.exists() else ', which will be created'}")
 
 
 def check_commands(services: Services) -> Iterator[DoctorFinding]:
     """Report what commands of system.execute can reach, and variables that they do not receive although listed."""
     if COMMAND_TOOL not in services.registry:
-        yield DoctorFinding("commands", f"{COMMAND_TOOL} is disabled")
+        yield ok("commands", f"{COMMAND_TOOL} is disabled")
         return
     for name in find_withheld_variables(services.settings):
         fix = "remove the name, or give the value to commands in a variable of another name"
-        yield DoctorFinding("commands", format_withheld_variable(name), "warning", fix)
+        yield warning("commands", format_withheld_variable(name), fix)
     if services.settings.guards.sandbox.enabled:
         return  # `check_sandbox` reports what they can reach
     yield DoctorFinding("commands", COMMAND_RIGHTS, "warning" if is_privileged() else "ok", COMMAND_RIGHTS_FIX)
     if sys.platform != "linux":
-        yield DoctorFinding("commands", UNPROTECTED_PROCESS, "warning", COMMAND_RIGHTS_FIX)
+        yield warning("commands", UNPROTECTED_PROCESS, COMMAND_RIGHTS_FIX)
 
 
 def is_privileged() -> bool:
@@ -200,14 +192,14 @@ def check_chain(services: Services) -> DoctorFinding:
     try:
         pipeline = build_pipelines(services).default
     except SophonError as error:
-        return DoctorFinding("chain", str(error), "failed", "correct Chain.Name or Chain.Factory")
-    return DoctorFinding("chain", f"{chosen.factory or chosen.name}: {len(pipeline)} middlewares")
+        return failed("chain", str(error), "correct Chain.Name or Chain.Factory")
+    return ok("chain", f"{chosen.factory or chosen.name}: {len(pipeline)} middlewares")
 
 
 def check_tools(services: Services) -> DoctorFinding:
     """List the tools; duplicate names are detected when the services are created."""
     names = ", ".join(tool.name for tool in services.registry)
-    return DoctorFinding("tools", f"{len(services.registry)}: {names}")
+    return ok("tools", f"{len(services.registry)}: {names}")
 
 
 async def check_channels(services: Services, environment: Mapping[str, str]) -> list[DoctorFinding]:
@@ -219,7 +211,7 @@ async def check_channels(services: Services, environment: Mapping[str, str]) -> 
             results = await each.channel.run_self_test()
         except Exception as error:  # noqa: BLE001 - a check never raises
             text = f"{type(error).__name__}: {describe_error(error)}"
-            found.append(DoctorFinding(name, text, "failed", "see docs/channels.md"))
+            found.append(failed(name, text, "see docs/channels.md"))
             continue
         found += [DoctorFinding(name, line.summary, "ok" if line.ok else "failed", line.fix) for line in results]
     return found
@@ -229,8 +221,8 @@ def check_clock(clock: Clock) -> DoctorFinding:
     """Check that the date is plausible; certificates and budgets depend on it."""
     now = clock.now()
     if now.year < 2025:
-        return DoctorFinding("clock", f"the date is {now:%Y-%m-%d}", "warning", "set the clock of this machine")
-    return DoctorFinding("clock", f"{now:%Y-%m-%d %H:%M} UTC")
+        return warning("clock", f"the date is {now:%Y-%m-%d}", "set the clock of this machine")
+    return ok("clock", f"{now:%Y-%m-%d %H:%M} UTC")
 
 
 def _settings_paths(options: GlobalOptions, environment: Mapping[str, str]) -> list[Path]:

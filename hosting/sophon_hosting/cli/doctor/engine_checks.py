@@ -5,10 +5,12 @@ from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.settings import Settings
+from sophon_hosting.cli.doctor import postgresql_checks, rabbitmq_checks, redis_checks
+from sophon_hosting.cli.doctor.engine_findings import name_server, unreachable
 from sophon_hosting.cli.doctor.findings import DoctorFinding
-from sophon_hosting.cli.doctor.postgresql_checks import check_postgresql
-from sophon_hosting.cli.doctor.rabbitmq_checks import check_rabbitmq
-from sophon_hosting.cli.doctor.redis_checks import check_redis
+from sophon_hosting.cli.doctor.postgresql_checks import judge_postgresql
+from sophon_hosting.cli.doctor.rabbitmq_checks import judge_rabbitmq
+from sophon_hosting.cli.doctor.redis_checks import judge_redis
 
 STORE_CONNECTIONS: Final = 3
 QUEUE_CONNECTIONS: Final = 3
@@ -39,15 +41,23 @@ class EngineUse:
 
 
 def check_engines(settings: Settings, environment: Mapping[str, str], processes: int) -> Iterator[DoctorFinding]:
-    """Check each server. `processes` is how many live processes use them. Blocks."""
+    """Ask each server and judge what it says. `processes` is how many live processes use them. Blocks."""
     for use in list_engines(settings, environment):
-        setting = " and ".join(use.settings)
-        if use.engine == "postgresql":
-            yield from check_postgresql(
-                use.url, setting, connections_per_process=use.connections, processes=max(processes, 1)
-            )
-        else:
-            yield from (check_redis if use.engine == "redis" else check_rabbitmq)(use.url, setting)
+        try:
+            yield from _check_engine(use, max(processes, 1))
+        except Exception as error:  # noqa: BLE001 - a check never raises
+            yield unreachable(use.engine, use.url, error, " and ".join(use.settings))
+
+
+def _check_engine(use: EngineUse, processes: int) -> Iterator[DoctorFinding]:
+    name = name_server(use.url)
+    match use.engine:
+        case "postgresql":
+            yield from judge_postgresql(postgresql_checks.read_facts(use.url), name, use.connections, processes)
+        case "redis":
+            yield from judge_redis(redis_checks.read_facts(use.url), name)
+        case _:
+            yield from judge_rabbitmq(rabbitmq_checks.read_facts(use.url), name)
 
 
 def list_engines(settings: Settings, environment: Mapping[str, str]) -> list[EngineUse]:

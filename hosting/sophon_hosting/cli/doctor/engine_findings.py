@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.security import redact
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, warning
 
 CONNECT_SECONDS = 5.0
 """Time limit of connecting to an engine, and of a question to it."""
@@ -34,10 +34,10 @@ def unreachable(check: str, url: str, error: BaseException, setting: str) -> Doc
     if isinstance(error, ImportError):
         extra = {"redis": "redis", "aio_pika": "rabbitmq"}.get(error.name or "", "postgres")
         text = f"{name_server(url)} is not asked: {error.name or 'its client library'} is not installed"
-        return DoctorFinding(check, text, "failed", f"pip install 'sophon-agents[{extra}]'")
+        return failed(check, text, f"pip install 'sophon-agents[{extra}]'")
     reason = describe_connection_error(error)
     text = f"{name_server(url)} cannot be used: {hide_secrets(reason, url)}"
-    return DoctorFinding(check, text, "failed", f"start the server, or correct {setting}")
+    return failed(check, text, f"start the server, or correct {setting}")
 
 
 def describe_connection_error(error: BaseException) -> str:
@@ -63,7 +63,14 @@ def check_skew(check: str, skew_seconds: float) -> list[DoctorFinding]:
         return []
     direction = "behind" if skew_seconds > 0 else "ahead of"
     text = f"the clock of this machine is {abs(skew_seconds):.1f} s {direction} that of the server"
-    return [DoctorFinding(check, text, "warning", CLOCK_FIX)]
+    return [warning(check, text, CLOCK_FIX)]
+
+
+def find_old_version(check: str, text: str, version: str, oldest: tuple[int, ...]) -> DoctorFinding | None:
+    """Return the failure of a server that is older than `oldest`; `text` describes it."""
+    if parse_version(version) >= oldest:
+        return None
+    return failed(check, text, f"update the server to {'.'.join(map(str, oldest))} or newer")
 
 
 def parse_version(text: str) -> tuple[int, ...]:

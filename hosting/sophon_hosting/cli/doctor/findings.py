@@ -27,3 +27,18 @@ class DoctorFinding:
         """Return the lines for the terminal: grade, id and text, then the fix if there is one."""
         head = f"{self.grade:<{GRADE_COLUMNS}} {self.id:<14} {self.text}"
         return [head, f"{'':<{GRADE_COLUMNS}} {'':<14} {self.fix}"] if self.fix else [head]
+
+
+def ok(check: str, text: str, fix: str = "") -> DoctorFinding:
+    """Return the finding of a check that passed; `fix` is then a hint."""
+    return DoctorFinding(check, text, "ok", fix)
+
+
+def warning(check: str, text: str, fix: str) -> DoctorFinding:
+    """Return the finding of something that works and that most people want otherwise."""
+    return DoctorFinding(check, text, "warning", fix)
+
+
+def failed(check: str, text: str, fix: str) -> DoctorFinding:
+    """Return the finding of something that does not work."""
+    return DoctorFinding(check, text, "failed", fix)

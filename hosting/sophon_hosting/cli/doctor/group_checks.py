@@ -10,7 +10,7 @@ import httpx
 from sophon._version import __version__
 from sophon.errors import StoreError
 from sophon.services import Services
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, ok, warning
 from sophon_hosting.leadership.fingerprint import compute_fingerprint, list_differences
 from sophon_hosting.leadership.group_lines import list_hosts
 from sophon_hosting.leadership.host_registry import HostDescription, list_live_hosts
@@ -43,7 +43,7 @@ async def check_processes(services: Services) -> tuple[Sequence[DoctorFinding], 
         hosts = await list_live_hosts(services.store.leases)
         schema = (await services.store.maintenance.read_schema()).known
     except StoreError as error:
-        return [DoctorFinding("processes", str(error), "failed", "repair the store")], 1
+        return [failed("processes", str(error), "repair the store")], 1
     found = await asyncio.to_thread(
         lambda: [*judge_processes(services, hosts, schema, find_answer_problem), *check_roles(services, hosts)]
     )
@@ -61,15 +61,15 @@ def judge_processes(
     for host, line in zip(hosts, list_hosts(hosts), strict=True):
         problem = find_problem(host.address) if host.address and host.machine == machine else None
         if problem is not None:
-            yield DoctorFinding("processes", f"{line}; {problem.text}", "failed", problem.fix)
+            yield failed("processes", f"{line}; {problem.text}", problem.fix)
         elif host.version != __version__ or (host.schema and host.schema != schema):
             text = f"{line}; Sophon {host.version}, schema {host.schema}; here Sophon {__version__}, schema {schema}"
-            yield DoctorFinding("processes", text, "warning", SAME_VERSION_FIX)
+            yield warning("processes", text, SAME_VERSION_FIX)
         elif different := list_differences(own, host.settings):
             text = f"{line}; other settings than here: {', '.join(different)}"
-            yield DoctorFinding("processes", text, "warning", SAME_SETTINGS_FIX)
+            yield warning("processes", text, SAME_SETTINGS_FIX)
         else:
-            yield DoctorFinding("processes", f"{line}; leads {', '.join(host.duties) or 'nothing'}")
+            yield ok("processes", f"{line}; leads {', '.join(host.duties) or 'nothing'}")
 
 
 def check_roles(services: Services, hosts: Sequence[HostDescription]) -> Iterator[DoctorFinding]:
@@ -77,13 +77,13 @@ def check_roles(services: Services, hosts: Sequence[HostDescription]) -> Iterato
     if services.settings.queue.backend == "Memory":
         return
     if not hosts:
-        yield DoctorFinding("processes", "no process of this group is running", "warning", "start `sophon serve`")
+        yield warning("processes", "no process of this group is running", "start `sophon serve`")
         return
     roles = [each.role for each in hosts]
     if all(role == "hub" for role in roles):
-        yield DoctorFinding("processes", "none of them runs turns", "warning", "start `sophon worker`")
+        yield warning("processes", "none of them runs turns", "start `sophon worker`")
     if all(role == "worker" for role in roles):
-        yield DoctorFinding("processes", "none of them answers clients", "warning", "start `sophon serve`")
+        yield warning("processes", "none of them answers clients", "start `sophon serve`")
 
 
 def find_answer_problem(address: str) -> AnswerProblem | None:

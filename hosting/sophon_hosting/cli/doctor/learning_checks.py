@@ -8,7 +8,7 @@ from sophon.services import Services
 from sophon.settings.sections.routing import LEARNING_STRATEGIES
 from sophon.stores.route_averages.contract import RouteAverage
 from sophon.stores.vectors.contract import POLICIES
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.findings import DoctorFinding, ok, warning
 
 SOURCES = {
     "Heuristic": "what people say about answers, and faults of form",
@@ -27,21 +27,15 @@ async def check_learning(services: Services) -> DoctorFinding | None:
         return None
     if learning.enabled is False:
         text = f"{names} learns nothing: Learning.Enabled is false; it decides as Tiered does"
-        return DoctorFinding("learning", text, "warning", "remove Learning.Enabled, or set Routing.Strategy to Tiered")
+        return warning("learning", text, "remove Learning.Enabled, or set Routing.Strategy to Tiered")
     source = SOURCES.get(learning.scorer, PEOPLE).format(share=learning.evaluator.share)
     try:
-        averages, decisions = (
-            await services.store.route_averages.list_all(),
-            await services.store.vectors.count(POLICIES),
-        )
+        averages = await services.store.route_averages.list_all()
+        decisions = await services.store.vectors.count(POLICIES)
     except SophonError as error:
-        return DoctorFinding("learning", f"{names} learns from {source}; the store cannot be read: {error}")
-    known = describe_evidence(averages)
-    return DoctorFinding(
-        "learning",
-        f"{names} learns from {source}; {known}, and {decisions} judged messages are kept. Without evidence it decides "
-        "as Tiered does",
-    )
+        return ok("learning", f"{names} learns from {source}; the store cannot be read: {error}")
+    evidence = f"{describe_evidence(averages)}, and {decisions} judged messages are kept"
+    return ok("learning", f"{names} learns from {source}; {evidence}. Without evidence it decides as Tiered does")
 
 
 def describe_evidence(averages: Iterable[RouteAverage]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sophon.services import Services
 from sophon.settings import Settings
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.findings import DoctorFinding, ok, warning
 from sophon_hosting.rendering.unknown_prices import PRICE_FIX, find_unknown_prices
 
 
@@ -17,9 +17,9 @@ def check_prices(services: Services) -> Iterator[DoctorFinding]:
     infos = [info for provider in services.gateway.providers for info in provider.model_infos()]
     free = [info.id for info in infos if info.prices is None and info.id not in unknown]
     if free:
-        yield DoctorFinding("prices", f"{', '.join(free)}: no price is known; free because of where it runs")
+        yield ok("prices", f"{', '.join(free)}: no price is known; free because of where it runs")
     elif not found:
-        yield DoctorFinding("prices", "known for every model that costs money")
+        yield ok("prices", "known for every model that costs money")
 
 
 def check_time_limits(settings: Settings) -> DoctorFinding:
@@ -27,10 +27,8 @@ def check_time_limits(settings: Settings) -> DoctorFinding:
     active, hard = settings.budget.turn.active_time, settings.agent_execution.max_execution_time
     stop = f"a host stops a task after {hard} of work (AgentExecution.MaxExecutionTime)"
     if active is None:
-        return DoctorFinding("limits.time", f"a turn sums up shortly before its time is over; {stop}")
+        return ok("limits.time", f"a turn sums up shortly before its time is over; {stop}")
     if active < hard:
-        return DoctorFinding(
-            "limits.time", f"a turn ends after {active} of work (Budget.Turn.ActiveTime) with an answer; {stop}"
-        )
+        return ok("limits.time", f"a turn ends after {active} of work (Budget.Turn.ActiveTime) with an answer; {stop}")
     fix = "set Budget.Turn.ActiveTime below it, so that a long turn ends with an answer and not as a failure"
-    return DoctorFinding("limits.time", f"{stop}, before Budget.Turn.ActiveTime ({active}) ends it", "warning", fix)
+    return warning("limits.time", f"{stop}, before Budget.Turn.ActiveTime ({active}) ends it", fix)

@@ -3,7 +3,7 @@
 from sophon.errors import StoreError
 from sophon.services import Services
 from sophon.stores.memories.contract import INDEX_IS_MISSING
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, ok, warning
 
 FIX = "the next search rebuilds it if it notices; `sophon memory reindex` does it now"
 
@@ -14,9 +14,9 @@ async def check_memory_index(services: Services) -> DoctorFinding:
     try:
         damage, count = await memories.find_index_damage(), await memories.count()
     except StoreError as error:
-        return DoctorFinding("memory", str(error), "failed", "repair the store")
+        return failed("memory", str(error), "repair the store")
     if damage == INDEX_IS_MISSING:  # as after an update of a store that had none
-        return DoctorFinding("memory", f"the search index of the memory is built at its first use ({count:,} entries)")
+        return ok("memory", f"the search index of the memory is built at its first use ({count:,} entries)")
     if damage:
-        return DoctorFinding("memory", f"the search index of the memory is damaged: {damage}", "warning", FIX)
-    return DoctorFinding("memory", f"the search index of the memory is intact ({count:,} entries)")
+        return warning("memory", f"the search index of the memory is damaged: {damage}", FIX)
+    return ok("memory", f"the search index of the memory is intact ({count:,} entries)")

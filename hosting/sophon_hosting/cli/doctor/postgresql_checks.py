@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon_hosting.cli.doctor.engine_findings import CONNECT_SECONDS, check_skew, name_server, unreachable
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.engine_findings import CONNECT_SECONDS, check_skew
+from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, ok, warning
 
 NAME = "postgresql"
 
@@ -58,17 +58,8 @@ class PostgresFacts:
     skew_seconds: float
 
 
-def check_postgresql(url: str, setting: str, *, connections_per_process: int, processes: int) -> list[DoctorFinding]:
-    """Ask a server and judge what it says. `setting` names where its URL is. Blocks."""
-    try:
-        facts = read_facts(url)
-    except Exception as error:  # noqa: BLE001 - a check never raises
-        return [unreachable(NAME, url, error, setting)]
-    return list(judge_postgresql(facts, name_server(url), connections_per_process, processes))
-
-
 def read_facts(url: str) -> PostgresFacts:
-    """Return the facts of a server. Raises the errors of the client library."""
+    """Return the facts of a server. Blocks; raises the errors of the client library."""
     psycopg: Any = import_module("psycopg")  # lazy: only who uses PostgreSQL has it
     dict_row = import_module("psycopg.rows").dict_row
     plain = "postgresql://" + url.partition("://")[2]
@@ -87,29 +78,28 @@ def judge_postgresql(
     """Yield the findings of a server's facts; the first one is what it is. Pure."""
     text = f"PostgreSQL {facts.version_name} at {name}, {facts.connections} of {facts.max_connections} connections used"
     if facts.version < MIN_VERSION:
-        yield DoctorFinding(NAME, text, "failed", f"update the server to {MIN_VERSION // 10_000} or newer")
+        yield failed(NAME, text, f"update the server to {MIN_VERSION // 10_000} or newer")
     else:
-        yield DoctorFinding(NAME, text)
+        yield ok(NAME, text)
     needed = connections_per_process * processes
     if needed > facts.max_connections:
         text = f"{processes} processes use up to {needed} connections, and the server has {facts.max_connections}"
-        yield DoctorFinding(NAME, text, "failed", CONNECTIONS_FIX)
+        yield failed(NAME, text, CONNECTIONS_FIX)
     elif facts.connections + connections_per_process > facts.max_connections:
         text = f"one more process uses up to {connections_per_process} connections, and fewer than that are free"
-        yield DoctorFinding(NAME, text, "warning", CONNECTIONS_FIX)
+        yield warning(NAME, text, CONNECTIONS_FIX)
     for setting in ("fsync", "full_page_writes", "synchronous_commit"):
         if getattr(facts, setting) == "off":
-            yield DoctorFinding(NAME, f"{setting} is off", "warning", DURABILITY_FIX)
+            yield warning(NAME, f"{setting} is off", DURABILITY_FIX)
     if facts.read_only == "on":
-        fix = "give the address of the primary server"
-        yield DoctorFinding(NAME, "the server, or this user, may only read", "failed", fix)
+        yield failed(NAME, "the server, or this user, may only read", "give the address of the primary server")
     if facts.autovacuum == "off":
         fix = "set it to on: otherwise the tables keep growing, whatever Retention says"
-        yield DoctorFinding(NAME, "autovacuum is off", "warning", fix)
+        yield warning(NAME, "autovacuum is off", fix)
     if facts.encoding != "UTF8":
         fix = "make a database with ENCODING 'UTF8': in another one messages with other characters cannot be stored"
-        yield DoctorFinding(NAME, f"the encoding of the database is {facts.encoding}", "failed", fix)
+        yield failed(NAME, f"the encoding of the database is {facts.encoding}", fix)
     if facts.lock_waits:
         text = f"{facts.lock_waits} connections have waited for a lock for more than {LONG_LOCK_SECONDS} s"
-        yield DoctorFinding(NAME, text, "warning", "find who holds it: SELECT pid, pg_blocking_pids(pid), query ...")
+        yield warning(NAME, text, "find who holds it: SELECT pid, pg_blocking_pids(pid), query ...")
     yield from check_skew(NAME, facts.skew_seconds)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from sophon.errors import SophonError
 from sophon.services import Services
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, ok, warning
 from sophon_hosting.queue.contract import QueueStatistics
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.rendering.value_formatting import format_count
@@ -28,7 +28,7 @@ async def check_queue(services: Services) -> list[DoctorFinding]:
     if settings.backend == "Memory":
         return []
     if settings.backend == "RabbitMq":
-        return [DoctorFinding("queue", "only a host counts a queue in RabbitMQ: `sophon queue` asks it")]
+        return [ok("queue", "only a host counts a queue in RabbitMQ: `sophon queue` asks it")]
     try:
         queue = build_queue(services)
         async with asyncio.timeout(QUEUE_SECONDS):
@@ -39,7 +39,7 @@ async def check_queue(services: Services) -> list[DoctorFinding]:
                 await queue.close()
     except (SophonError, TimeoutError) as error:
         text = str(error) or f"no answer within {QUEUE_SECONDS:g} s"
-        return [DoctorFinding("queue", f"the queue cannot be counted: {text}", "failed", "see the check of its server")]
+        return [failed("queue", f"the queue cannot be counted: {text}", "see the check of its server")]
     return list(judge_queue(found, settings.backend))
 
 
@@ -48,13 +48,13 @@ def judge_queue(found: QueueStatistics, backend: str) -> Iterator[DoctorFinding]
     text = f"{backend}: {found.waiting} of {found.capacity} waiting, {found.in_flight} running"
     if found.waiting >= FULL_SHARE * found.capacity:
         fix = "start more workers, or raise Queue.Capacity; a full queue refuses messages with `queue_full`"
-        yield DoctorFinding("queue", text, "warning", fix)
+        yield warning("queue", text, fix)
     else:
-        yield DoctorFinding("queue", text)
+        yield ok("queue", text)
     if found.paused:
-        yield DoctorFinding("queue", "the queue is paused: nothing is run", "warning", "`sophon queue resume`")
+        yield warning("queue", "the queue is paused: nothing is run", "`sophon queue resume`")
     elif found.oldest_waiting_seconds > OLD_SECONDS and not found.in_flight:
         text = f"a task has waited for {found.oldest_waiting_seconds / 60:.0f} minutes, and none runs"
-        yield DoctorFinding("queue", text, "warning", "start `sophon worker`")
+        yield warning("queue", text, "start `sophon worker`")
     if found.dead:
-        yield DoctorFinding("queue", f"{format_count(found.dead, 'dead letter')}", "warning", DEAD_FIX)
+        yield warning("queue", f"{format_count(found.dead, 'dead letter')}", DEAD_FIX)

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon_hosting.cli.doctor.engine_findings import CONNECT_SECONDS, name_server, parse_version, unreachable
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.engine_findings import CONNECT_SECONDS, find_old_version
+from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, ok
 
 NAME = "rabbitmq"
 
@@ -31,18 +31,13 @@ class RabbitFacts:
     answer_seconds: float
 
 
-def check_rabbitmq(url: str, setting: str) -> list[DoctorFinding]:
-    """Ask a server and judge what it says. `setting` names where its URL is. Blocks; makes a queue and deletes it."""
-    try:
-        with _without_log():
-            facts = asyncio.run(read_facts(url))
-    except Exception as error:  # noqa: BLE001 - a check never raises
-        return [unreachable(NAME, url, error, setting)]
-    return list(judge_rabbitmq(facts, name_server(url)))
+def read_facts(url: str) -> RabbitFacts:
+    """Return the facts of a server. Blocks, makes a queue and deletes it; raises the errors of the client library."""
+    with _without_log():
+        return asyncio.run(_read_facts(url))
 
 
-async def read_facts(url: str) -> RabbitFacts:
-    """Return the facts of a server. Raises the errors of the client library."""
+async def _read_facts(url: str) -> RabbitFacts:
     import aio_pika  # lazy: only who uses RabbitMQ has it
 
     async with asyncio.timeout(CONNECT_SECONDS):
@@ -89,16 +84,12 @@ async def _find_alarm(channel: Any, queue: str) -> str:
 def judge_rabbitmq(facts: RabbitFacts, name: str) -> Iterator[DoctorFinding]:
     """Yield the findings of a server's facts; the first one is what it is. Pure."""
     text = f"{facts.product} {facts.version} at {name}, made a queue in {facts.answer_seconds * 1000:.0f} ms"
-    if parse_version(facts.version) < MIN_VERSION:
-        yield DoctorFinding(NAME, text, "failed", f"update the server to {'.'.join(map(str, MIN_VERSION))} or newer")
-    else:
-        yield DoctorFinding(NAME, text)
+    yield find_old_version(NAME, text, facts.version, MIN_VERSION) or ok(NAME, text)
     if facts.quorum_problem:
         fix = "let this user configure, write and read on the virtual host; all nodes must have quorum queues"
-        yield DoctorFinding(NAME, f"no quorum queue can be made: {facts.quorum_problem}", "failed", fix)
+        yield failed(NAME, f"no quorum queue can be made: {facts.quorum_problem}", fix)
     if facts.alarm:
-        fix = "look for alarms of memory and disk: rabbitmq-diagnostics alarms"
-        yield DoctorFinding(NAME, facts.alarm, "failed", fix)
+        yield failed(NAME, facts.alarm, "look for alarms of memory and disk: rabbitmq-diagnostics alarms")
 
 
 @contextmanager

@@ -6,15 +6,8 @@ from importlib import import_module
 from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon_hosting.cli.doctor.engine_findings import (
-    CONNECT_SECONDS,
-    check_skew,
-    name_server,
-    parse_version,
-    read_number,
-    unreachable,
-)
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.engine_findings import CONNECT_SECONDS, check_skew, find_old_version, read_number
+from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, ok, warning
 
 NAME = "redis"
 
@@ -48,17 +41,8 @@ class RedisFacts:
     skew_seconds: float
 
 
-def check_redis(url: str, setting: str) -> list[DoctorFinding]:
-    """Ask a server and judge what it says. `setting` names where its URL is. Blocks."""
-    try:
-        facts = read_facts(url)
-    except Exception as error:  # noqa: BLE001 - a check never raises
-        return [unreachable(NAME, url, error, setting)]
-    return list(judge_redis(facts, name_server(url)))
-
-
 def read_facts(url: str) -> RedisFacts:
-    """Return the facts of a server. Raises the errors of the client library."""
+    """Return the facts of a server. Blocks; raises the errors of the client library."""
     redis: Any = import_module("redis")  # lazy: only who uses Redis has it
     # As the queue connects; version 3 of the protocol logs in with a command of its own, and fails in other words.
     client = redis.Redis.from_url(
@@ -96,27 +80,24 @@ def facts_from_info(info: Mapping[str, Any], answer_seconds: float, skew_seconds
 def judge_redis(facts: RedisFacts, name: str) -> Iterator[DoctorFinding]:
     """Yield the findings of a server's facts; the first one is what it is. Pure."""
     text = f"{facts.server} {facts.version} at {name}, answers in {facts.answer_seconds * 1000:.1f} ms"
-    if parse_version(facts.version) < MIN_VERSION:
-        yield DoctorFinding(NAME, text, "failed", f"update the server to {'.'.join(map(str, MIN_VERSION))} or newer")
+    if (old := find_old_version(NAME, text, facts.version, MIN_VERSION)) is not None:
+        yield old
     elif facts.answer_seconds > SLOW_SECONDS:
-        fix = "run Redis near the hosts: a task takes several round trips"
-        yield DoctorFinding(NAME, text, "warning", fix)
+        yield warning(NAME, text, "run Redis near the hosts: a task takes several round trips")
     else:
-        yield DoctorFinding(NAME, text)
+        yield ok(NAME, text)
     if facts.role not in ("master", "primary"):
-        yield DoctorFinding(NAME, f"the server is a {facts.role}", "failed", "give the address of the primary server")
+        yield failed(NAME, f"the server is a {facts.role}", "give the address of the primary server")
     if facts.is_cluster:
-        yield DoctorFinding(
-            NAME, "the server is part of a cluster", "failed", "use one server, with replicas or without"
-        )
+        yield failed(NAME, "the server is part of a cluster", "use one server, with replicas or without")
     if facts.policy and facts.policy != "noeviction":
-        yield DoctorFinding(NAME, f"maxmemory-policy is {facts.policy}", "failed", EVICTION_FIX)
+        yield failed(NAME, f"maxmemory-policy is {facts.policy}", EVICTION_FIX)
     if facts.max_bytes and facts.used_bytes > 0.8 * facts.max_bytes:
         text = f"{facts.used_bytes / facts.max_bytes:.0%} of maxmemory are used; beyond it no task is accepted"
-        yield DoctorFinding(NAME, text, "warning", "raise maxmemory, or find what else uses this server")
+        yield warning(NAME, text, "raise maxmemory, or find what else uses this server")
     if not facts.appends:
-        yield DoctorFinding(NAME, "appendonly is off", "warning", PERSISTENCE_FIX)
+        yield warning(NAME, "appendonly is off", PERSISTENCE_FIX)
     if facts.snapshots_fail or facts.appends_fail:
         text = "the last write to its disk failed; Redis then refuses all writes"
-        yield DoctorFinding(NAME, text, "failed", "free its disk; see the log of Redis")
+        yield failed(NAME, text, "free its disk; see the log of Redis")
     yield from check_skew(NAME, facts.skew_seconds)

@@ -7,7 +7,7 @@ from sophon.builtin_tools.shell import describe_sandbox
 from sophon.processes.sandbox_policy import Sandbox
 from sophon.services import Services
 from sophon.settings import Settings
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, ok, warning
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_warnings import find_missing_paths
 
@@ -24,7 +24,7 @@ SKILL_RIGHTS_FIX = (
 def check_sandbox_paths(settings: Settings, options: GlobalOptions) -> Iterator[DoctorFinding]:
     """Report each path that the settings let commands read or write, and that does not exist."""
     for line in find_missing_paths(settings, options):
-        yield DoctorFinding("sandbox", line, "warning", "create it, or remove it from the settings")
+        yield warning("sandbox", line, "create it, or remove it from the settings")
 
 
 def check_sandbox(services: Services, sandbox: Sandbox) -> Iterator[DoctorFinding]:
@@ -34,14 +34,14 @@ def check_sandbox(services: Services, sandbox: Sandbox) -> Iterator[DoctorFindin
     """
     settings = services.settings
     if sandbox.problem:
-        yield DoctorFinding("sandbox", _describe_effect(settings, sandbox), "warning", SANDBOX_FIX)
+        yield warning("sandbox", _describe_effect(settings, sandbox), SANDBOX_FIX)
         return
     root = (services.folder / settings.tools.files_root).absolute()
     exposed = describe_exposed(build_policy(settings, services.folder, root, owns_root=True), settings, services.folder)
     if exposed:
-        yield DoctorFinding("sandbox", exposed, "failed", EXPOSED_FIX)
+        yield failed("sandbox", exposed, EXPOSED_FIX)
     else:
-        yield DoctorFinding("sandbox", f"{sandbox.program}: {describe_sandbox(settings.guards.sandbox)}")
+        yield ok("sandbox", f"{sandbox.program}: {describe_sandbox(settings.guards.sandbox)}")
 
 
 def check_skill_programs(services: Services) -> Iterator[DoctorFinding]:
@@ -52,7 +52,7 @@ def check_skill_programs(services: Services) -> Iterator[DoctorFinding]:
             f"programs of skills ({', '.join(names)}) have the rights of this account, and below the risk of "
             f"Approval.AskFrom no call asks a person"
         )
-        yield DoctorFinding("skills", text, "warning", SKILL_RIGHTS_FIX)
+        yield warning("skills", text, SKILL_RIGHTS_FIX)
 
 
 def needs_sandbox(services: Services) -> bool:

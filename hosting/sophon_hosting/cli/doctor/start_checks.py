@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from sophon.errors import SettingsError, SophonError
 from sophon.services import Services
 from sophon.settings import Settings
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, ok
 from sophon_hosting.cli.doctor.group_checks import find_answer_problem
 from sophon_hosting.cli.remote.host_probe import probe_host
 from sophon_hosting.cli.remote.host_selection import local_host_url
@@ -20,10 +20,10 @@ def check_start(services: Services, environment: Mapping[str, str]) -> list[Doct
     try:
         HostServer(services, environment)
     except SettingsError as error:
-        return [DoctorFinding("serve", problem, "failed", START_FIX) for problem in error.problems]
+        return [failed("serve", problem, START_FIX) for problem in error.problems]
     except SophonError as error:
-        return [DoctorFinding("serve", str(error), "failed", START_FIX)]
-    return [DoctorFinding("serve", "users, channels and chain allow a start")]
+        return [failed("serve", str(error), START_FIX)]
+    return [ok("serve", "users, channels and chain allow a start")]
 
 
 def check_address(services: Services, settings: Settings, environment: Mapping[str, str]) -> DoctorFinding:
@@ -36,7 +36,7 @@ def check_address(services: Services, settings: Settings, environment: Mapping[s
         if url is not None and hub.port and probe_host(address) == compute_instance_id(url, services.folder):
             if problem := find_answer_problem(address):
                 text = f"a host of these settings runs at {address}; {problem.text}"
-                return DoctorFinding("address", text, "failed", problem.fix)
-            return DoctorFinding("address", f"a host of these settings runs at {address}, and is ready")
-        return DoctorFinding("address", str(error), "failed", START_FIX)
-    return DoctorFinding("address", f"{hub.host}:{hub.port} is free")
+                return failed("address", text, problem.fix)
+            return ok("address", f"a host of these settings runs at {address}, and is ready")
+        return failed("address", str(error), START_FIX)
+    return ok("address", f"{hub.host}:{hub.port} is free")

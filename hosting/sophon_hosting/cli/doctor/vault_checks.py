@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from sophon.settings import Settings
 from sophon.settings.dangerous_settings import has_several_users
 from sophon.vault import CredentialVault
-from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, ok, warning
 
 SHARED_FIX = "name in Users who may use it; null means everybody who may write to this host"
 
@@ -21,8 +21,8 @@ def check_credentials(settings: Settings, environment: Mapping[str, str]) -> Ite
         )
         if credential.problem:
             fix = f"correct the secret from {source}; until then requests to these hosts fail"
-            yield DoctorFinding("vault", f"{text}: {credential.problem}", "failed", fix)
+            yield failed("vault", f"{text}: {credential.problem}", fix)
         elif chosen.users is None and has_several_users(settings):
-            yield DoctorFinding("vault", f"{text}: present", "warning", SHARED_FIX)
+            yield warning("vault", f"{text}: present", SHARED_FIX)
         else:
-            yield DoctorFinding("vault", f"{text}: present")
+            yield ok("vault", f"{text}: present")
