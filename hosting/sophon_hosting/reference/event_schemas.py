@@ -31,21 +31,6 @@ def event_schemas(references: str = REFERENCES) -> tuple[dict[str, Schema], dict
     return {each.wire_name: shared.pop(each.__name__) for each in kinds}, shared
 
 
-def wire_event_schema() -> Schema:
-    """Return the schema of an event as it stands in a replay: `{event, data}`, discriminated by `event`."""
-    payloads, shared = event_schemas()
-    events = [
-        {
-            "type": "object",
-            "properties": {"event": {"const": name, "type": "string"}, "data": payload},
-            "required": ["event", "data"],
-            "additionalProperties": False,
-        }
-        for name, payload in payloads.items()
-    ]
-    return {"oneOf": events, "discriminator": {"propertyName": "event"}, "$defs": shared}
-
-
 def payload_type(kind: type[Event]) -> Any:
     """Return the payload of an event as a `TypedDict`: what `Event.to_wire` returns, and the field for large fields."""
     import typing_extensions  # lazy: see `event_schemas`
