@@ -16,7 +16,6 @@ OWN_RULES = {
     "memory/workspace.py": 2,  # the files of everybody; the one whose lines are messages of the user
     "sessions/operations.py": 1,  # which titles of all users a search finds tells them to who sees them redacted
     "tokens/operations.py": 1,  # no API token makes another one
-    "usage/operations.py": 1,  # the use of all sessions, which is what is meant where no session is named
 }
 """Rules that no declaration can state, by file: what docs/trust-model.md says below its table of permissions."""
 
