@@ -70,10 +70,15 @@ def _complete(settings: Settings) -> Settings:
 
 def create_store(options: GlobalOptions, settings: Settings) -> Store:
     """Create the configured store without opening it. Raises SettingsError, StoreError."""
+    return store_from_url(resolve_store_url(settings), folder=options.settings_folder)
+
+
+def resolve_store_url(settings: Settings) -> str:
+    """Return the URL of the configured store. Raises SettingsError if the secret that it is is missing."""
     url = settings.store.url.resolve(os.environ)
     if url is None:
         raise SettingsError([f"Store.Url: {settings.store.url.source_description} is missing or empty"])
-    return store_from_url(url, folder=options.settings_folder)
+    return url
 
 
 def run_with_store(options: GlobalOptions, operation: Callable[[Store], Awaitable[T]]) -> T:

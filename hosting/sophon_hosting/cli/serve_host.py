@@ -4,13 +4,10 @@ import os
 from collections.abc import Sequence
 
 from sophon.services import Services
-from sophon_hosting.cli.allocator_limits import limit_allocator
-from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.process_hardening import protect_process
+from sophon_hosting.cli.server_services import create_server_services
 from sophon_hosting.cli.server_settings import create_store_lease, load_server_settings_with_layers
-from sophon_hosting.cli.settings_warnings import report_startup_warnings
 from sophon_hosting.cli.shutdown_signals import run_until_stopped
 from sophon_hosting.host_server import HostServer, ListenAddress, bind_address, tune_garbage_collector
 from sophon_hosting.leadership.group_lines import describe_group
@@ -37,10 +34,7 @@ def run_host(
     pairs = tuple(f"{path}={value}" for path, value in given.items() if value is not None)
     loaded = load_server_settings_with_layers(options, log, pairs)
     settings = loaded.settings
-    limit_allocator(os.environ)
-    services = create_services(options, settings)
-    warnings = report_startup_warnings(settings, options, os.environ)
-    warnings += [f"  {warning}" for warning in protect_process(services)]
+    services, warnings = create_server_services(options, settings)
     site = HostServer(services, os.environ, runs_turns=runs_turns, loaded=loaded)
     with create_store_lease(options, settings, is_shared=site.host.queue.is_shared) as lock:
         address = bind_address(settings.hub.host, settings.hub.port)

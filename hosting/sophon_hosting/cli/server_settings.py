@@ -3,10 +3,9 @@
 import os
 
 from sophon.configured_secrets import collect_secrets
-from sophon.errors import SettingsError
 from sophon.settings import Settings
 from sophon.settings.loader import LoadedSettings
-from sophon_hosting.cli.bootstrap import load_cli_settings_with_layers
+from sophon_hosting.cli.bootstrap import load_cli_settings_with_layers, resolve_store_url
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.observability.logging_setup import configure_logging
 from sophon_hosting.store_lease import StoreLease
@@ -33,7 +32,4 @@ def create_store_lease(options: GlobalOptions, settings: Settings, *, is_shared:
 
     Raises SettingsError.
     """
-    url = settings.store.url.resolve(os.environ)
-    if url is None:
-        raise SettingsError([f"Store.Url: {settings.store.url.source_description} is missing or empty"])
-    return StoreLease(url, folder=options.settings_folder, is_shared=is_shared)
+    return StoreLease(resolve_store_url(settings), folder=options.settings_folder, is_shared=is_shared)

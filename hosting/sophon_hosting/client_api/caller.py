@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sophon.agents.catalog import AgentSet
     from sophon.goals.goal import Goal
     from sophon.mcp.supervisor import McpSupervisor
+    from sophon.skills.custom_tools import CustomToolStore
     from sophon.stores.memories.library import LongTermMemory
     from sophon.stores.runs.contract import Run
     from sophon.stores.sub_agents.contract import SubAgentRun
@@ -126,6 +127,19 @@ class Caller:
     def folder(self) -> Path:
         """Folder of the host's settings, in which its files are."""
         return self.host.services.folder
+
+    @property
+    def custom_tools(self) -> "CustomToolStore | None":
+        """Custom tools of the host; None if they are off."""
+        return self.host.services.custom_tools
+
+    def refresh_custom_tools(self) -> None:
+        """Give the turns of this process the custom tools as they are now. Blocks."""
+        from sophon.builtin_tools.custom_tools import refresh_custom_tools  # lazy: off by default
+
+        services = self.host.services
+        if services.custom_tools is not None:
+            refresh_custom_tools(services.toolbox, services.custom_tools, services.settings.tools.disabled)
 
     @property
     def memory(self) -> "LongTermMemory":

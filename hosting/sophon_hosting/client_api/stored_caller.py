@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from sophon.agents.catalog import AgentCatalog, AgentSet
 from sophon.approvals import Decision, turn_id_from_request
 from sophon.clock import SystemClock
-from sophon.configured_parts import find_agent_folder
+from sophon.configured_parts import create_custom_tool_store, find_agent_folder
 from sophon.errors import InputError, SophonError
 from sophon.goals.goal import Goal
 from sophon.operator_policy import OperatorPolicy
@@ -32,6 +32,7 @@ from sophon_hosting.runs.approvals import DecisionRefused, check_decider, check_
 
 if TYPE_CHECKING:
     from sophon.mcp.supervisor import McpSupervisor
+    from sophon.skills.custom_tools import CustomToolStore
     from sophon.stores.memories.library import LongTermMemory
 
 SHORT_ID_CHARACTERS = 12
@@ -47,6 +48,14 @@ class RunningHostRequired(SophonError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} needs a running host; start it with `sophon serve`, or give its URL with --url")
+
+
+def open_custom_tools(settings: Settings, folder: Path) -> "CustomToolStore":
+    """Return the custom tools of the settings. Raises InputError if they are off."""
+    store = create_custom_tool_store(settings, folder)
+    if store is None:
+        raise InputError("custom tools are off: set CustomTools.Enabled")
+    return store
 
 
 class StoredCaller(Caller):
@@ -86,6 +95,14 @@ class StoredCaller(Caller):
     def folder(self) -> Path:
         """See `Caller.folder`."""
         return self._folder
+
+    @property
+    def custom_tools(self) -> "CustomToolStore":
+        """Custom tools of the settings. Raises InputError if they are off."""
+        return open_custom_tools(self.settings, self._folder)
+
+    def refresh_custom_tools(self) -> None:
+        """Do nothing: no turn of this process has tools."""
 
     @property
     def memory(self) -> "LongTermMemory":

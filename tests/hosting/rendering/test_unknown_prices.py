@@ -8,10 +8,10 @@ import pytest
 from sophon import Services, Usage
 from sophon.models.model import Hosting, ModelInfo
 from sophon.testing import FunctionModel
-from sophon_hosting.cli.commands.trace import format_trace
 from sophon_hosting.cli.commands.worker import worker_startup_lines
 from sophon_hosting.cli.serve_host import host_startup_lines
 from sophon_hosting.host_server import ListenAddress
+from sophon_hosting.rendering.task_events import format_task
 from sophon_hosting.rendering.unknown_prices import find_unknown_prices, list_price_warnings
 from sophon_hosting.rendering.value_formatting import format_usage_cost
 
@@ -77,7 +77,7 @@ def test_a_trace_shows_refusals_exclusions_and_the_unknown_cost() -> None:
     events = [{"event": "budget_alert", "data": alert}, {"event": "provider_excluded", "data": excluded}]
     task = {"task_id": "t", "session_id": "s", "status": "completed", "usage": Usage(1, 2, 0, 0, 3).to_json()}
 
-    lines = list(format_trace(task, events, None))
+    lines = list(format_task(task, events, None))
 
     assert "budget   DailyTokens of p: refuses calls" in lines[1]
     assert "excluded p: the budget DailyTokens is spent" in lines[2]

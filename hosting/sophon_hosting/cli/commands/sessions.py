@@ -18,8 +18,7 @@ from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.output import write_json, write_lines, write_new_json_file, write_result, write_rows
-from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_selection import find_client, open_store_client
+from sophon_hosting.cli.remote.host_selection import open_client_silently
 from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
 from sophon_hosting.conversation_import.export_reader import ExportReader
 from sophon_hosting.conversation_import.importing import MAX_LISTED, ConversationImport, ImportReport
@@ -27,7 +26,6 @@ from sophon_hosting.features.imports.results import import_report_to_json
 from sophon_hosting.features.sessions.branches import fork_session
 from sophon_hosting.features.sessions.operations import change_session, delete_session, get_session
 from sophon_hosting.features.sessions.results import message_hit_to_json
-from sophon_hosting.operations.client import Client
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
 
@@ -130,26 +128,26 @@ def fork(
     ] = None,
 ) -> None:
     """Copy a session or its beginning; print the new id."""
-    copy = _open_client(ctx.obj).call(fork_session, source_id=session, session_id=new, upto=upto)
+    copy = open_client_silently(ctx.obj).call(fork_session, source_id=session, session_id=new, upto=upto)
     write_lines([copy["session_id"]])
 
 
 @app.command()
 def rename(ctx: typer.Context, session: SessionArgument, title: TitleArgument) -> None:
     """Set the title of a session."""
-    _open_client(ctx.obj).call(change_session, session_id=session, title=title)
+    open_client_silently(ctx.obj).call(change_session, session_id=session, title=title)
 
 
 @app.command()
 def pin(ctx: typer.Context, session: SessionArgument, undo: UndoOption = False) -> None:
     """Pin a session to the top of the page's list."""
-    _open_client(ctx.obj).call(change_session, session_id=session, pinned=not undo)
+    open_client_silently(ctx.obj).call(change_session, session_id=session, pinned=not undo)
 
 
 @app.command()
 def archive(ctx: typer.Context, session: SessionArgument, undo: UndoOption = False) -> None:
     """Leave a session out of the lists."""
-    _open_client(ctx.obj).call(change_session, session_id=session, archived=not undo)
+    open_client_silently(ctx.obj).call(change_session, session_id=session, archived=not undo)
 
 
 @app.command()
@@ -159,17 +157,12 @@ def delete(
     yes: YesOption = False,
 ) -> None:
     """Delete a session after confirmation."""
-    client = _open_client(ctx.obj)
+    client = open_client_silently(ctx.obj)
     found = client.call(get_session, session_id=session)
     question = f"Delete the session {found['session_id']} with {found['messages']} messages?"
     confirm(question, yes=yes, otherwise="nothing was deleted")
     client.call(delete_session, session_id=session)
     write_lines([f"The session {session} was deleted."])
-
-
-def _open_client(options: GlobalOptions) -> Client:
-    """Return a client of the running host, whose other clients hear of a change; else of the store."""
-    return find_client(options) or open_store_client(options)
 
 
 def _check_file(file: Path) -> None:

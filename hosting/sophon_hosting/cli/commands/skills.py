@@ -11,7 +11,14 @@ from sophon.skills.catalog import SkillCatalog, SkillSet
 from sophon.skills.skill_package import SkillPackage, SkillProblem
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption, command_group
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
+from sophon_hosting.cli.console.output import (
+    fact_lines,
+    write_json,
+    write_lines,
+    write_notice,
+    write_result,
+    write_table,
+)
 from sophon_hosting.cli.global_options import GlobalOptions
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a skill.")]
@@ -55,8 +62,7 @@ def show(ctx: typer.Context, name: NameArgument, as_json: JsonOption = False) ->
         "tools": ", ".join(f"{skill.name}.{each}" for each in tools),
         "allows only": ", ".join(skill.allowed_tools or ()),
     }
-    write_lines([f"{label + ':':13}{value}" for label, value in facts.items() if value])
-    write_lines(["", skill.instructions] if skill.instructions else [])
+    write_lines([*fact_lines(facts), *(["", skill.instructions] if skill.instructions else [])])
 
 
 @app.command()

@@ -23,6 +23,7 @@ from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.rendering.value_formatting import format_time
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
@@ -180,8 +181,7 @@ def _table_row(snapshot: StoredSnapshot) -> list[str]:
     event = snapshot.event
     paths = [file.path if file.existed else f"{file.path} (new)" for file in event.files]
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-    at = event.at.isoformat(timespec="seconds")[:19].replace("T", " ")
-    return [str(snapshot.number), at, event.tool, event.session_id, ", ".join(paths[:3]) + more]
+    return [str(snapshot.number), format_time(event.at), event.tool, event.session_id, ", ".join(paths[:3]) + more]
 
 
 def _to_json(snapshot: StoredSnapshot) -> dict[str, Any]:

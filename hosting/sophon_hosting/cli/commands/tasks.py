@@ -11,6 +11,7 @@ from sophon_hosting.cli.console.output import write_result
 from sophon_hosting.cli.operation_commands import Row, list_command, says, show_command
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.features.tasks import operations as tasks
+from sophon_hosting.rendering.value_formatting import format_time
 
 app = command_group("List, show and cancel tasks.")
 
@@ -21,7 +22,7 @@ list_command(
         "task": "task_id",
         "status": "status",
         "session": "session_id",
-        "since": lambda row: _format_time(row["created_at"]),
+        "since": lambda row: format_time(row["created_at"]),
         "message": "description",
     },
     "There are no tasks.",
@@ -56,9 +57,8 @@ class LocalTurn(SophonError):
 
 def _task_lines(row: Row) -> Sequence[str]:
     lines = [f"task     {row['task_id']}", f"session  {row['session_id']}", f"status   {row['status']}"]
-    lines += [
-        f"{name:<9}{_format_time(row[key])}" for name, key in (("accepted", "created_at"), ("ended", "finished_at"))
-    ]
+    lines.append(f"accepted {format_time(row['created_at']) or 'not yet'}")
+    lines.append(f"ended    {format_time(row['finished_at']) or 'not yet'}")
     lines.append(f"message  {row['text']}")
     if row["answer"]:
         lines.append(f"answer   {row['answer']}")
@@ -66,7 +66,3 @@ def _task_lines(row: Row) -> Sequence[str]:
         lines.append(f"error    {row['error']['message']} ({row['error']['code']}, {row['error']['id']})")
     lines += [f"waits    for approval {each}" for each in row["waiting_for"]]
     return lines
-
-
-def _format_time(at: str | None) -> str:
-    return at[:19].replace("T", " ") if at else "not yet"

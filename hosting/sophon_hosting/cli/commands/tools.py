@@ -6,20 +6,19 @@ from typing import Annotated
 import typer
 
 from sophon.builtin_tools.custom_tools import refresh_custom_tools
-from sophon.configured_parts import create_custom_tool_store
-from sophon.errors import InputError
 from sophon.principals import LOCAL_USER
 from sophon.services import Services
 from sophon.settings import Settings
-from sophon.skills.custom_tools import CustomTool, CustomToolStore
+from sophon.skills.custom_tools import CustomTool
 from sophon.tools.tool import Tool
 from sophon.turn_permissions import build_tool_permissions
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.console.output import fact_lines, write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_selection import find_client
+from sophon_hosting.cli.remote.host_selection import open_client_silently
 from sophon_hosting.client_api.authentication import find_operators
+from sophon_hosting.client_api.stored_caller import open_custom_tools
 from sophon_hosting.features.tools import custom_tools
 from sophon_hosting.features.tools.results import custom_tool_to_json
 from sophon_hosting.schedules.factory import register_schedule_tools
@@ -64,14 +63,14 @@ def list_tools(
 @app.command()
 def show(ctx: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
     """Show a custom tool with its whole program."""
-    tool = _open(ctx.obj).find_any(name, None)
+    tool = open_custom_tools(load_cli_settings(ctx.obj), ctx.obj.settings_folder).find_any(name, None)
     facts: dict[str, object] = {**custom_tool_to_json(tool)}
     if isinstance(tool, CustomTool):
         facts["program"] = tool.source
     if as_json:
         write_json(facts)
         return
-    write_lines([f"{label.replace('_', ' ') + ':':13}{_plain(facts[label])}" for label in SHOWN if label in facts])
+    write_lines(fact_lines({label.replace("_", " "): _plain(facts[label]) for label in SHOWN if label in facts}))
     if "program" in facts:
         write_lines(["", str(facts["program"])])
 
@@ -102,27 +101,14 @@ def share(
 @app.command()
 def delete(ctx: typer.Context, name: NameArgument) -> None:
     """Delete a custom tool with its program."""
-    store, client = _open(ctx.obj), find_client(ctx.obj)
-    if client is None:
-        full_name = store.delete(name, None).full_name
-    else:
-        full_name = client.call(custom_tools.delete_custom_tool, name=name)["name"]
-    write_lines([f"{full_name} was deleted."])
+    deleted = open_client_silently(ctx.obj).call(custom_tools.delete_custom_tool, name=name)
+    write_lines([f"{deleted['name']} was deleted."])
 
 
 def _change(options: GlobalOptions, name: str, *, enabled: bool | None = None, shared: bool | None = None) -> str:
-    """Change a tool and return its full name. A running host does it itself, and tells its clients."""
-    store, client = _open(options), find_client(options)
-    if client is None:
-        return store.change(name, None, enabled=enabled, shared=shared).full_name
+    """Change a tool and return its full name."""
+    client = open_client_silently(options)
     return client.call(custom_tools.change_custom_tool, name=name, enabled=enabled, shared=shared)["name"]
-
-
-def _open(options: GlobalOptions) -> CustomToolStore:
-    store = create_custom_tool_store(load_cli_settings(options), options.settings_folder)
-    if store is None:
-        raise InputError("custom tools are off: set CustomTools.Enabled")
-    return store
 
 
 def _plain(value: object) -> str:

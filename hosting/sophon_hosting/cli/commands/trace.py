@@ -1,7 +1,6 @@
 """`sophon trace [TASK]`: how turns went, with times, tokens and cost; `sophon trace replay TASK`: ask another model."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,14 +25,13 @@ from sophon_hosting.features.tasks.operations import get_task, list_task_events
 from sophon_hosting.features.traces.operations import get_trace, list_traces
 from sophon_hosting.features.traces.replays import replay_own_turn
 from sophon_hosting.operations.client import Client
-from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.replay_comparison import format_comparison
+from sophon_hosting.rendering.task_events import format_task
 from sophon_hosting.rendering.trace_tree import format_ms, format_trace_tree
-from sophon_hosting.rendering.value_formatting import format_arguments, format_usage_cost
+from sophon_hosting.rendering.value_formatting import format_time, format_usage_cost
 
 LINE_CHARACTERS = 100
 DEFAULT_TRACES = 20
-EventData = Mapping[str, Any]
 
 
 class TraceGroup(TyperGroup):
@@ -85,7 +83,7 @@ def show(
         return
     width = None if full else LINE_CHARACTERS
     if row is not None:
-        write_lines(format_trace(row, events, width))
+        write_lines(format_task(row, events, width))
     if found is not None:
         write_lines([f"turn {task} · session {found['session_id']}"] if row is None else [""])
         write_lines(format_trace_tree(found, width))
@@ -159,7 +157,7 @@ def _to_cells(row: Row) -> list[str]:
     return [
         row["run_id"],
         row["session_id"],
-        datetime.fromisoformat(row["ended_at"]).strftime("%Y-%m-%d %H:%M:%S"),
+        format_time(row["ended_at"]),
         row["status"],
         row["model"],
         f"{row['attempts_count']:,}",
@@ -168,124 +166,3 @@ def _to_cells(row: Row) -> list[str]:
         format_usage_cost(usage),
         format_ms(row["working_ms"]),
     ]
-
-
-def format_trace(task: Row, events: Sequence[Row], width: int | None) -> Iterator[str]:
-    """Yield the lines of a trace; events of plan steps are indented. `width` cuts the text of a line, None does not."""
-    yield to_single_line(f"task {task['task_id']} · session {task['session_id']} · {task['status']}")
-    start = _event_time(events[0]) if events else None
-    for event in events:
-        format_event = EVENT_FORMATTERS.get(event["event"])
-        if format_event is None:
-            continue
-        data: EventData = event["data"]
-        at = _event_time(event)
-        offset = (at - start).total_seconds() if at and start else 0.0
-        depth = str(data.get("run_id", "")).count("/")
-        label, _, text = format_event(data).partition(" ")
-        yield f"{offset:>9.3f} s  {'    ' * depth}{label:<9}{to_single_line(text.strip(), width)}".rstrip()
-    usage = task["usage"]
-    tokens = f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out"
-    yield f"{'':<12}{tokens}, {format_usage_cost(Usage.from_json(usage))}"
-
-
-def _event_time(event: Row) -> datetime | None:
-    at = event.get("at")
-    return datetime.fromisoformat(at) if at else None
-
-
-def _model_attempt(data: EventData) -> str:
-    usage = data["usage"]
-    tokens = f"{usage['input_tokens']:,} + {usage['output_tokens']:,} tokens"
-    return f"model    {data['model']} ({data['purpose']}): {data['outcome']}, {data['duration_ms']} ms, {tokens}"
-
-
-def _approval_requested(data: EventData) -> str:
-    return f"approval {data['tool']} ({data['risk']} risk), {data['approval_id']}"
-
-
-def _approval_resolved(data: EventData) -> str:
-    reason = f": {data['reason']}" if data["reason"] else ""
-    edited = f" ({format_arguments(data['arguments'])})" if data.get("arguments") is not None else ""
-    return f"decided  {data['decision']} by {data['decided_by'] or 'nobody'}{edited}{reason}"
-
-
-def _guard_verdict(data: EventData) -> str:
-    tool = f"{data['tool']} " if data.get("tool") else ""
-    return f"guard    {data['guard']}: {tool}{data['verdict']}, {data['rule']}: {data['reason']}"
-
-
-def _budget_alert(data: EventData) -> str:
-    what = "refuses calls" if data.get("refused") else f"{data['share']:.0%} used"
-    return f"budget   {data['name']} of {data.get('principal') or data.get('task_type') or data['provider']}: {what}"
-
-
-def _route_chosen(data: EventData) -> str:
-    flags = f" ({', '.join(data['flags'])})" if data.get("flags") else ""
-    return f"route    {data['model'] or 'no model'}: {data['reason']}{flags}"
-
-
-def _stage_completed(data: EventData) -> str:
-    shown = {key: f"{value:.2f}" if isinstance(value, float) else value for key, value in data["data"].items()}
-    found = ", ".join(f"{key} {value}" for key, value in shown.items() if not isinstance(value, dict | list))
-    return f"stage    {data['stage']} of call {data['model_call']}{': ' if found else ''}{found}"
-
-
-def _skills_offered(data: EventData) -> str:
-    left_out = f"; left out: {', '.join(data['left_out'])}" if data["left_out"] else ""
-    return f"skills   {len(data['names'])} listed, {data['tokens']:,} tokens: {', '.join(data['names'])}{left_out}"
-
-
-def _mcp_requested(data: EventData) -> str:
-    questions = f", {data['questions']} questions" if data["questions"] else ""
-    failed = f", failed: {data['error']}" if data["error"] else ""
-    return f"mcp      {data['server']} {data['tool']} ({data['protocol']}), {data['duration_ms']} ms{questions}{failed}"
-
-
-def _tools_offered(data: EventData) -> str:
-    groups = ", ".join(f"{name or 'no group'} {tokens:,}" for name, tokens in data["by_group"].items())
-    return f"tools    {len(data['names'])} offered, {data['tokens']:,} tokens: {groups}"
-
-
-def _memory_recalled(data: EventData) -> str:
-    parts = ", ".join(f"{name} {tokens:,}" for name, tokens in data.get("parts", {}).items())
-    return f"memory   {len(data['entry_ids'])} entries in the prompt, {data['tokens']:,} tokens: {parts}"
-
-
-EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
-    "task_queued": lambda data: f"queued   {data['position']} ahead: {data['text']}",
-    "task_started": lambda data: "started",
-    "model_attempt": _model_attempt,
-    "model_fallback": lambda data: f"fallback {', '.join(data['states'])}",
-    "route_chosen": _route_chosen,
-    "stage_completed": _stage_completed,
-    "skills_offered": _skills_offered,
-    "skill_loaded": lambda data: f"skill    {data['name']} loaded, {data['tokens']:,} tokens",
-    "tools_offered": _tools_offered,
-    "mcp_requested": _mcp_requested,
-    "memory_recalled": _memory_recalled,
-    "memory_learned": lambda data: f"memory   {len(data['entry_ids'])} facts stored",
-    "memory_flush": lambda data: f"memory   {len(data['texts'])} facts stored before compaction",
-    "tool_call_started": lambda data: f"tool     {data['tool']} started",
-    "tool_call_completed": lambda data: f"tool     {data['tool']}: {data['outcome']}, {data['duration_ms']} ms",
-    "plan_proposed": lambda data: (
-        f"plan     {data['plan'].get('goal', '')}, {len(data['plan'].get('steps', []))} steps"
-    ),
-    "plan_step_changed": lambda data: f"step     {data['step_id']}: {data['status']} {data['reason']}".rstrip(),
-    "guard_verdict": _guard_verdict,
-    "approval_requested": _approval_requested,
-    "approval_resolved": _approval_resolved,
-    "context_compacted": lambda data: f"compact  {data['messages']} messages by {data['how']}",
-    "loop_warning": lambda data: (
-        f"loop     {data['level']}: {data['pattern']} of {data['tool']}, {data['count']} times"
-    ),
-    "budget_alert": _budget_alert,
-    "provider_excluded": lambda data: f"excluded {data['provider']}: {data['reason']}",
-    "progress": lambda data: f"round    {data['iteration']}, {data['tool_calls']} tool calls",
-    "answer_undelivered": lambda data: f"lost     the answer was not delivered on {data['channel']}: {data['detail']}",
-    "session_titled": lambda data: f"title    {data['title']}",
-    "task_completed": lambda data: f"ended    {data['finish_reason']}, {data['duration_ms']} ms of work",
-    "task_failed": lambda data: f"failed   {data['error'].get('message', '')} ({data['error'].get('code', '')})",
-    "task_cancelled": lambda data: "cancelled",
-}
-"""Event name to a function that returns `label text`; other events are omitted (`sophon sessions show` has texts)."""

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +29,7 @@ from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.json_lines import write_json_lines
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.rendering.value_formatting import format_time
 from sophon_middlewares.outer.host_meter import HostMeter
 
 DEFAULT_LIMIT = 50
@@ -94,7 +94,7 @@ def show(ctx: typer.Context, task: Annotated[str, typer.Argument(metavar="TASK")
         return
     facts = [
         ("task", found.run_id),
-        ("time (UTC)", _format_time(found)),
+        ("time (UTC)", format_time(found.at)),
         ("session", found.session_id),
         ("type", found.task_type),
         ("model", found.model),
@@ -174,17 +174,13 @@ def _to_cells(found: Trajectory) -> list[str]:
     said = "" if found.feedback is None else f"{found.feedback:+.1f}"
     request = " ".join(found.request[:80].split())
     return [
-        *(_format_time(found), found.run_id, found.task_type, _format_quality(found)),
+        *(format_time(found.at), found.run_id, found.task_type, _format_quality(found)),
         *(said, found.model, found.tier, request),
     ]
 
 
 def _format_quality(found: Trajectory) -> str:
     return "" if found.quality is None else f"{found.quality:.2f}"
-
-
-def _format_time(found: Trajectory) -> str:
-    return found.at.astimezone(UTC).isoformat()[:19].replace("T", " ")
 
 
 def _write_summary(found: Sequence[Trajectory]) -> None:

@@ -8,14 +8,11 @@ from typing import Annotated
 import typer
 
 from sophon.services import Services
-from sophon_hosting.cli.allocator_limits import limit_allocator
-from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.common_options import LogFormatOption
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.process_hardening import protect_process
+from sophon_hosting.cli.server_services import create_server_services
 from sophon_hosting.cli.server_settings import create_store_lease, load_server_settings_with_layers
-from sophon_hosting.cli.settings_warnings import report_startup_warnings
 from sophon_hosting.cli.shutdown_signals import run_until_stopped
 from sophon_hosting.host_server import bind_address, tune_garbage_collector
 from sophon_hosting.leadership.group_lines import describe_group
@@ -40,10 +37,7 @@ def run_worker(options: GlobalOptions, log: str | None = None, health_port: int 
     """Run the command and return its exit code. Raises SophonError for errors at start."""
     loaded = load_server_settings_with_layers(options, log)
     settings = loaded.settings
-    limit_allocator(os.environ)
-    services = create_services(options, settings)
-    warnings = report_startup_warnings(settings, options, os.environ)
-    warnings += [f"  {warning}" for warning in protect_process(services)]
+    services, warnings = create_server_services(options, settings)
     site = WorkerServer(services, os.environ, loaded=loaded)
     with create_store_lease(options, settings, is_shared=site.host.queue.is_shared) as lock:
         address = None if health_port is None else bind_address(settings.hub.host, health_port)

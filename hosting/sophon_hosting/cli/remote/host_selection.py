@@ -35,6 +35,11 @@ def open_client(options: GlobalOptions, url: str | None = None) -> Client:
     return open_store_client(options, f"no host runs at {local_host_url(settings)}; using the store")
 
 
+def open_client_silently(options: GlobalOptions) -> Client:
+    """Return a client of the running host, whose other clients hear of a change; else of the store, without a word."""
+    return find_client(options) or open_store_client(options)
+
+
 def open_store_client(options: GlobalOptions, notice: str = "") -> Client:
     """Return a client of the configured store, which a host may use at the same time; see `StoreSend` for `notice`."""
     return Client(StoreSend(options, load_cli_settings(options), notice), LOCAL_USER, is_operator=True)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Annotated, TypeAlias, TypeVar
 
-from sophon.builtin_tools.custom_tools import refresh_custom_tools
 from sophon.errors import NotFound
 from sophon.events import CustomToolChanged
 from sophon.skills.custom_tools import CustomTool, CustomToolStore, UnusableCustomTool
@@ -24,7 +23,7 @@ log = logging.getLogger("sophon")
 
 
 async def _find(caller: Caller, name: str) -> AnyTool | None:
-    store = caller.host.services.custom_tools
+    store = caller.custom_tools
     if store is not None:
         with suppress(NotFound):
             return await caller.clock.run_in_thread(lambda: store.find_any(name, None))
@@ -75,7 +74,7 @@ async def delete_custom_tool(caller: Caller, request: NamedCustomTool, tool: Any
 
 async def list_own(caller: Caller) -> list[AnyTool]:
     """Return the user's custom tools, also those that are off or unusable; for operators those of all users."""
-    store = caller.host.services.custom_tools
+    store = caller.custom_tools
     if store is None:
         return []
     found = await caller.clock.run_in_thread(store.read)
@@ -84,13 +83,12 @@ async def list_own(caller: Caller) -> list[AnyTool]:
 
 
 async def _act(caller: Caller, changes: Iterable[str], act: Callable[[CustomToolStore], T]) -> T:
-    services = caller.host.services
-    store = services.custom_tools
+    store = caller.custom_tools
     assert store is not None, "a custom tool was found"
 
     def run() -> T:
         changed = act(store)
-        refresh_custom_tools(services.toolbox, store, services.settings.tools.disabled)
+        caller.refresh_custom_tools()
         return changed
 
     changed = await caller.clock.run_in_thread(run)
