@@ -6,7 +6,7 @@ its like are options with the field's own limits and sentence.
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 import typer
 
@@ -17,7 +17,7 @@ from sophon_hosting.cli.console.output import write_result, write_rows
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.operations.client import Client
 from sophon_hosting.operations.operation import Operation
-from sophon_hosting.operations.request import Doc
+from sophon_hosting.operations.request import Doc, read_fields
 
 Row: TypeAlias = Mapping[str, Any]
 """JSON object of a result."""
@@ -119,10 +119,10 @@ def add_command(
     annotation of fields, None leaves one out; `defaults` are those of the command, whose help is the `summary`.
     `fixed` are fields that the command sets: it then has its arguments and the named `options` only.
     """
-    own, hints = dict(extra or {}), get_type_hints(operation.request, include_extras=True)
+    own, hints = dict(extra or {}), read_fields(operation.request)
     positional = (*operation.path_fields, *arguments)
     offered = hints if fixed is None else (*positional, *(options or {}))
-    omitted = ("fields_set", EVERYTHING, *_omitted(options))
+    omitted = (EVERYTHING, *_omitted(options))
     named = {field: hint for field, hint in hints.items() if field in offered and field not in omitted}
     has_everything = EVERYTHING in hints
 

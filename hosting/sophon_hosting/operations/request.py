@@ -160,14 +160,16 @@ def request_shape(request: type[Request]) -> RequestShape:
     return _shapes[request]
 
 
+def read_fields(request: type[Request]) -> dict[str, Any]:
+    """Return the fields of a request class with their annotated types."""
+    hints = get_type_hints(request, include_extras=True)
+    return {name: hint for name, hint in hints.items() if name != "fields_set" and get_origin(hint) is not ClassVar}
+
+
 def _build_shape(request: type[Request]) -> RequestShape:
     from pydantic import create_model, model_validator  # lazy: see above
 
-    hints = {
-        name: hint
-        for name, hint in get_type_hints(request, include_extras=True).items()
-        if name != "fields_set" and get_origin(hint) is not ClassVar
-    }
+    hints = read_fields(request)
     upload_field = next((name for name, hint in hints.items() if hint is Upload), "")
     hints.pop(upload_field, None)
     fields: dict[str, Any] = {name: (hint, getattr(request, name, ...)) for name, hint in hints.items()}
