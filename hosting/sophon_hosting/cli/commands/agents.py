@@ -1,5 +1,6 @@
 """`sophon agents`: list, show and check the agents in files; list and cancel the sub-agents that work."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from sophon.agents.definition import AgentDefinition, read_agent
 from sophon.agents.references import find_reference_problems
 from sophon.configured_parts import find_agent_folder
 from sophon.errors import InputError, NotFound
+from sophon.front_matter import FileProblem
 from sophon_hosting.cli.agent_names import find_name_problems
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption, command_group
@@ -63,13 +65,9 @@ def show(
         if broken:
             raise InputError("\n".join(broken))
         raise NotFound("agent", name, [*found.agents][:5])
-    if as_json:
-        write_json(agent_details_to_json(agent))
-        return
     shown = {"file": str(agent.path), **agent_to_json(agent), "tools": _describe_tools(agent)}
     lines = {key.replace("_", " "): _to_text(value) for key, value in shown.items()}
-    write_lines(fact_lines(lines, width=17))
-    write_lines(["", agent.prompt])
+    write_result(agent_details_to_json(agent), [*fact_lines(lines, width=17), "", agent.prompt], as_json=as_json)
 
 
 @app.command()
@@ -84,17 +82,17 @@ def check(
     """
     if path is not None and not path.is_file():
         raise InputError(f"there is no file {str(path)!r}")
-    problems = _read(ctx.obj).problems if path is None else read_agent(path)[1]
-    lines = [str(each) for each in problems]
-    rows = [{"file": str(each.path), "line": each.line, "problem": each.message} for each in problems]
+    problems: Sequence[FileProblem]
+    references: Sequence[str] = ()
     if path is None:
         settings, found = load_cli_settings(ctx.obj), _read(ctx.obj)
-        named = find_name_problems(create_services(ctx.obj, settings), found)
-        lines += [str(each) for each in named]
-        rows += [{"file": str(each.path), "line": each.line, "problem": each.message} for each in named]
-        for problem in find_reference_problems(settings.agents, found, settings.tools.disabled):
-            lines.append(problem)
-            rows.append({"file": "", "line": 0, "problem": problem})
+        problems = [*found.problems, *find_name_problems(create_services(ctx.obj, settings), found)]
+        references = list(find_reference_problems(settings.agents, found, settings.tools.disabled))
+    else:
+        problems = read_agent(path)[1]
+    lines = [*map(str, problems), *references]
+    rows = [{"file": str(each.path), "line": each.line, "problem": each.message} for each in problems]
+    rows += [{"file": "", "line": 0, "problem": each} for each in references]
     write_result(rows, lines or ["No problem was found."], as_json=as_json)
     if lines:
         raise typer.Exit(1)

@@ -13,41 +13,22 @@ from sophon.processes.sandbox_probe import probe_sandbox
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
-from sophon_hosting.cli.console.output import write_json, write_lines
-from sophon_hosting.cli.doctor.automation_checks import check_agents, check_automation, check_folders
-from sophon_hosting.cli.doctor.checks import (
-    check_capabilities,
-    check_chain,
-    check_channels,
-    check_clock,
-    check_commands,
-    check_dangerous_settings,
-    check_files_root,
-    check_provider_keys,
-    check_providers,
-    check_python,
-    check_settings_files,
-    check_store,
-    check_terminal,
-    check_tools,
-    findings_from_settings_error,
+from sophon_hosting.cli.console.output import write_result
+from sophon_hosting.cli.doctor import (
+    automation_checks,
+    checks,
+    embedding_checks,
+    engine_checks,
+    group_checks,
+    learning_checks,
+    limit_checks,
+    memory_checks,
+    queue_checks,
+    sandbox_checks,
+    start_checks,
+    vault_checks,
 )
-from sophon_hosting.cli.doctor.embedding_checks import check_embedder
-from sophon_hosting.cli.doctor.engine_checks import check_engines
 from sophon_hosting.cli.doctor.findings import DoctorFinding, failed, ok
-from sophon_hosting.cli.doctor.group_checks import check_processes
-from sophon_hosting.cli.doctor.learning_checks import check_learning
-from sophon_hosting.cli.doctor.limit_checks import check_prices, check_time_limits
-from sophon_hosting.cli.doctor.memory_checks import check_memory_index
-from sophon_hosting.cli.doctor.queue_checks import check_queue
-from sophon_hosting.cli.doctor.sandbox_checks import (
-    check_sandbox,
-    check_sandbox_paths,
-    check_skill_programs,
-    needs_sandbox,
-)
-from sophon_hosting.cli.doctor.start_checks import check_address, check_start
-from sophon_hosting.cli.doctor.vault_checks import check_credentials
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.rendering.value_formatting import format_count
 
@@ -62,11 +43,8 @@ def doctor(
     """Check this machine and the settings; exit 1 if a check failed. Calls no model."""
     findings = list(run_checks(ctx.obj))
     failures = sum(finding.grade == "failed" for finding in findings)
-    if as_json:
-        write_json([finding.to_json() for finding in findings])
-    else:
-        write_lines(line for finding in findings for line in finding.lines())
-        write_lines(["", format_summary(findings)])
+    lines = [line for finding in findings for line in finding.lines()]
+    write_result([each.to_json() for each in findings], [*lines, "", format_summary(findings)], as_json=as_json)
     raise typer.Exit(1 if failures else 0)
 
 
@@ -80,23 +58,23 @@ def format_summary(findings: Sequence[DoctorFinding]) -> str:
 
 def run_checks(options: GlobalOptions) -> Iterator[DoctorFinding]:
     """Yield the findings of all checks; stop early if the settings or the services cannot be loaded."""
-    yield check_python()
-    yield check_terminal()
-    yield check_clock(SystemClock())
-    files = check_settings_files(options, os.environ)
+    yield checks.check_python()
+    yield checks.check_terminal()
+    yield checks.check_clock(SystemClock())
+    files = checks.check_settings_files(options, os.environ)
     yield files
     if files.grade == "failed":
         return
     try:
         settings = load_cli_settings(options)
     except SettingsError as error:
-        yield from findings_from_settings_error(error, options, os.environ)
+        yield from checks.findings_from_settings_error(error, options, os.environ)
         return
     yield ok("settings", "valid")
-    yield from check_dangerous_settings(settings, options, os.environ)
-    yield from check_sandbox_paths(settings, options)
-    yield from check_provider_keys(settings, os.environ)
-    yield from check_credentials(settings, os.environ)
+    yield from checks.check_dangerous_settings(settings, options, os.environ)
+    yield from sandbox_checks.check_sandbox_paths(settings, options)
+    yield from checks.check_provider_keys(settings, os.environ)
+    yield from vault_checks.check_credentials(settings, os.environ)
     yield from _check_services(options, settings)
 
 
@@ -107,48 +85,48 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
         for line in str(error).splitlines():
             yield failed("services", line, "correct the setting named in the message")
         return
-    yield from check_providers(services, os.environ)
-    yield from check_prices(services)
-    yield check_time_limits(settings)
-    yield check_capabilities(services)
-    yield check_embedder(settings.embeddings)
-    chain = check_chain(services)
+    yield from checks.check_providers(services, os.environ)
+    yield from limit_checks.check_prices(services)
+    yield limit_checks.check_time_limits(settings)
+    yield checks.check_capabilities(services)
+    yield embedding_checks.check_embedder(settings.embeddings)
+    chain = checks.check_chain(services)
     yield chain
-    start = check_start(services, os.environ)  # it adds the tools that only a host has
-    yield check_tools(services)
-    yield from check_folders(settings, options.settings_folder)
-    if (agents := check_agents(services)) is not None:
+    start = start_checks.check_start(services, os.environ)  # it adds the tools that only a host has
+    yield checks.check_tools(services)
+    yield from automation_checks.check_folders(settings, options.settings_folder)
+    if (agents := automation_checks.check_agents(services)) is not None:
         yield agents
-    yield check_files_root(services)
-    yield from check_commands(services)
-    yield from check_skill_programs(services)
-    if needs_sandbox(services):
-        yield from check_sandbox(services, asyncio.run(probe_sandbox(settings.guards.sandbox.program)))
+    yield checks.check_files_root(services)
+    yield from checks.check_commands(services)
+    yield from sandbox_checks.check_skill_programs(services)
+    if sandbox_checks.needs_sandbox(services):
+        yield from sandbox_checks.check_sandbox(services, asyncio.run(probe_sandbox(settings.guards.sandbox.program)))
     yield from (each for each in start if each.text != chain.text)
-    yield check_address(services, settings, os.environ)
+    yield start_checks.check_address(services, settings, os.environ)
     yield from asyncio.run(_check_store(services))
     if all(each.grade == "ok" for each in start):
-        yield from asyncio.run(check_channels(services, os.environ))
+        yield from asyncio.run(checks.check_channels(services, os.environ))
 
 
 async def _check_store(services: Services) -> list[DoctorFinding]:
     try:
-        store = await check_store(services)
+        store = await checks.check_store(services)
         if store.grade == "failed":
             return [store, *await _check_engines(services, 1)]
-        processes, count = await check_processes(services)
+        processes, count = await group_checks.check_processes(services)
         return [
             store,
             *processes,
-            await check_memory_index(services),
-            *await check_automation(services),
-            *([learning] if (learning := await check_learning(services)) else ()),
+            await memory_checks.check_memory_index(services),
+            *await automation_checks.check_automation(services),
+            *([learning] if (learning := await learning_checks.check_learning(services)) else ()),
             *await _check_engines(services, count),
-            *await check_queue(services),
+            *await queue_checks.check_queue(services),
         ]
     finally:
         await services.close()
 
 
 async def _check_engines(services: Services, processes: int) -> list[DoctorFinding]:
-    return await asyncio.to_thread(lambda: list(check_engines(services.settings, os.environ, processes)))
+    return await asyncio.to_thread(lambda: list(engine_checks.check_engines(services.settings, os.environ, processes)))

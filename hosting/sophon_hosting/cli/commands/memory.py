@@ -21,8 +21,10 @@ from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.json_lines import read_json_lines, write_json_lines
-from sophon_hosting.cli.console.output import fact_lines, write_json, write_lines, write_table
+from sophon_hosting.cli.console.output import fact_lines, write_json, write_lines, write_result, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.remote.host_selection import open_store_client
+from sophon_hosting.features.memory.operations import delete_memory_entry, get_memory_entry
 from sophon_hosting.features.memory.results import chunk_to_json
 from sophon_hosting.persons.person_files import PersonFolders
 from sophon_hosting.rendering.value_formatting import format_time
@@ -77,23 +79,20 @@ def search(
 @app.command()
 def show(ctx: typer.Context, entry: IdArgument, as_json: JsonOption = False) -> None:
     """Show an entry: whose it is, where it comes from, which turns see it, and its text."""
-    found = _run(ctx.obj, lambda _, store: _find(store, entry))
-    if as_json:
-        write_json(entry_to_json(found))
-        return
+    found = open_store_client(ctx.obj).call(get_memory_entry, entry_id=entry)
+    reach, sources = found["reach"], found["sources"]
     facts = {
-        "entry": found.id,
-        "of": found.scope,
-        "category": found.category,
-        "seen by": found.reach if found.reach == "owner" else f"{found.reach} {found.agent or found.session_id}",
-        "written": format_time(found.created_at),
-        "in": found.origin,
-        "trusted": "yes" if found.is_trusted else f"no, it may come from {', '.join(found.sources or ['unknown'])}",
-        "names": ", ".join(found.entities),
-        "relations": "; ".join(f"{each.subject} {each.name} {each.object}" for each in found.relations),
+        "entry": found["id"],
+        "of": found["scope"],
+        "category": found["category"],
+        "seen by": reach if reach == "owner" else f"{reach} {found['agent'] or found['session_id']}",
+        "written": format_time(found["created_at"]),
+        "in": found["origin"],
+        "trusted": "yes" if found["trusted"] else f"no, it may come from {', '.join(sources or ['unknown'])}",
+        "names": ", ".join(found["entities"]),
+        "relations": "; ".join(map(" ".join, found["relations"])),
     }
-    write_lines(fact_lines(facts))
-    write_lines(["", found.text])
+    write_result(found, [*fact_lines(facts), "", found["text"]], as_json=as_json)
 
 
 @app.command()
@@ -103,7 +102,10 @@ def correct(
     """Replace the text of an entry; it is trusted from then on."""
 
     async def run(memory: LongTermMemory, store: Store) -> None:
-        await memory.correct(await _find(store, entry), text)
+        found = (await store.memories.find([entry])).get(entry)
+        if found is None:
+            raise NotFound("memory entry", entry)
+        await memory.correct(found, text)
 
     _run(ctx.obj, run)
     write_lines([f"{entry} is corrected."])
@@ -121,9 +123,10 @@ def forget(
     if (entry is None) is not everything:
         raise InputError("give the id of an entry, or --all")
     if entry is not None:
-        found = _run(ctx.obj, lambda _, store: _find(store, entry))
-        confirm(f"Forget {_shorten(found.text)!r}?", yes=yes, otherwise=NOTHING)
-        _run(ctx.obj, lambda memory, _: memory.forget(entry))
+        client = open_store_client(ctx.obj)
+        text = client.call(get_memory_entry, entry_id=entry)["text"]
+        confirm(f"Forget {_shorten(text)!r}?", yes=yes, otherwise=NOTHING)
+        client.call(delete_memory_entry, entry_id=entry)
         write_lines([f"{entry} is forgotten."])
         return
     count = _run(ctx.obj, lambda _, store: store.memories.count(scope=user))
@@ -182,13 +185,6 @@ def _run(options: GlobalOptions, operation: Callable[[LongTermMemory, Store], Aw
             await cached.aclose()
 
     return run_with_store(options, run)
-
-
-async def _find(store: Store, entry_id: str) -> MemoryEntry:
-    found = (await store.memories.find([entry_id])).get(entry_id)
-    if found is None:
-        raise NotFound("memory entry", entry_id)
-    return found
 
 
 def _write(found: Sequence[FoundMemory], notes: Sequence[FileChunk] = (), *, as_json: bool, none: str) -> None:

@@ -1,6 +1,7 @@
 """`sophon pairing`: list pairing requests from channels, approve and revoke them, unlink ids."""
 
 import os
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ from sophon_hosting.channels.pairing import PAIRED_MESSAGE, PairingRequest, Pair
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_lines, write_result
+from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import wake_running_host
 from sophon_hosting.rendering.control_characters import to_single_line
 
@@ -26,7 +28,7 @@ NAME_CHARACTERS = 60
 @app.command("list")
 def list_pairing(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List pending requests with their codes, approved users, and the linked ids of users who have several."""
-    found = run_with_store(ctx.obj, _list_requests)
+    found = _run(ctx.obj, lambda pairing: pairing.list_requests())
     lines = [*map(_request_line, found)] or ["There are no pairing requests and no paired users."]
     write_result([*map(_request_json, found)], lines, as_json=as_json)
 
@@ -36,7 +38,6 @@ def approve(
     ctx: typer.Context, code: Annotated[str, typer.Argument(metavar="CODE", help="The code that the user received.")]
 ) -> None:
     """Approve a request: the user may write from now on."""
-
     settings = load_cli_settings(ctx.obj)
 
     async def work(store: Store) -> PairingRequest:
@@ -54,11 +55,8 @@ def revoke(
     ctx: typer.Context, person: Annotated[str, typer.Argument(metavar="ID", help="The id of the user, from `list`.")]
 ) -> None:
     """Revoke a pairing: the user may no longer write."""
-
-    async def work(store: Store) -> list[PairingRequest]:
-        return await PairingService(store, SystemClock()).revoke(person)
-
-    write_lines(f"{_user_text(each)} may no longer write" for each in run_with_store(ctx.obj, work))
+    revoked = _run(ctx.obj, lambda pairing: pairing.revoke(person))
+    write_lines(f"{_user_text(each)} may no longer write" for each in revoked)
 
 
 @app.command()
@@ -67,15 +65,14 @@ def unlink(
     platform_id: Annotated[str, typer.Argument(metavar="ID", help="A linked phone number or user id, from `list`.")],
 ) -> None:
     """Unlink a phone number or user id from its person: it belongs to whoever writes with it next."""
-
-    async def work(store: Store) -> list[PairingRequest]:
-        return await PairingService(store, SystemClock()).unlink(platform_id)
-
-    write_lines(f"{_user_text(each)} belongs to whoever writes with it next" for each in run_with_store(ctx.obj, work))
+    unlinked = _run(ctx.obj, lambda pairing: pairing.unlink(platform_id))
+    write_lines(f"{_user_text(each)} belongs to whoever writes with it next" for each in unlinked)
 
 
-async def _list_requests(store: Store) -> list[PairingRequest]:
-    return await PairingService(store, SystemClock()).list_requests()
+def _run(
+    options: GlobalOptions, work: Callable[[PairingService], Awaitable[list[PairingRequest]]]
+) -> list[PairingRequest]:
+    return run_with_store(options, lambda store: work(PairingService(store, SystemClock())))
 
 
 async def _add_confirmation(services: Services, store: Store, request: PairingRequest) -> None:
