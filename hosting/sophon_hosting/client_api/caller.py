@@ -22,7 +22,7 @@ from sophon_hosting.client_api.connection import Connection, DirectConnection, S
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
 from sophon_hosting.client_api.history_view import HistoryView
 from sophon_hosting.client_api.reply import Reply
-from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, ClientRights
+from sophon_hosting.client_api.rights import HUB_CHANNEL, ClientRights
 from sophon_hosting.client_api.user_sessions import UserSessions
 from sophon_hosting.off_the_record.session_ids import is_generated_id
 from sophon_hosting.runs.active_runs import ActiveRuns
@@ -266,18 +266,9 @@ class Caller:
         """Return the monotonic time of the host's clock, in seconds."""
         return self.clock.monotonic()
 
-    def require_operator(self) -> None:
-        """Raise Forbidden unless the user is an operator, ScopeNeeded if the token may not be used as one."""
-        self.rights.require_scope(OPERATOR_SCOPE)
-        if not self.user.operator:
-            raise Forbidden("only an operator may do this")
-
     def owner_filter(self, everything: bool) -> str | None:
-        """Return the owner to filter by: the user, or None for everything, which is for operators."""
-        if everything:
-            self.require_operator()
-            return None
-        return self.user.id
+        """Return the owner to filter by: the user, or None for everything, which declarations leave to operators."""
+        return None if everything else self.user.id
 
 
 async def _subscribe_to_nothing(session_id: str) -> None:

@@ -31,9 +31,6 @@ from sophon_hosting.operations.request import MAX_REPORTED_PROBLEMS, Upload, req
 CHECK_SECONDS = 1.0
 """Interval at which a waiting request looks whether log-in, client and host are still there."""
 
-BODY_METHODS = frozenset({hdrs.METH_POST, hdrs.METH_PUT, hdrs.METH_PATCH})
-"""Methods whose fields are in the body; those of the others are in the query."""
-
 
 def operation_routes(operations: Iterable[Operation[Any, Any]]) -> list[web.RouteDef]:
     """Return the routes of the operations that HTTP offers; a fixed path before one with a field in its place."""
@@ -47,8 +44,7 @@ def _build_route(operation: Operation[Any, Any]) -> web.RouteDef:
         caller = get_caller(request)
         operation.check(caller)
         values, upload = await _read_values(request, operation)
-        is_text = operation.method not in BODY_METHODS or upload is not None
-        asked = operation.request.validate(values, is_text=is_text, upload=upload)
+        asked = operation.request.validate(values, is_text=operation.has_query, upload=upload)
         result = await operation.call(caller, asked)
         return await _respond(request, operation, result, caller.reply)
 
@@ -60,17 +56,14 @@ def _build_route(operation: Operation[Any, Any]) -> web.RouteDef:
 
 async def _read_values(request: web.Request, operation: Operation[Any, Any]) -> tuple[dict[str, Any], Upload | None]:
     """Return the fields of a request, and its body if that is a file. Raises InputError for one that is there twice."""
-    upload: Upload | None = None
-    if operation.method in BODY_METHODS:
-        if request_shape(operation.request).upload_field:
-            upload, values = RequestUpload(request), _read_query(request)
-        else:
-            if request.query:
-                names = ", ".join(sorted(set(request.query))[:MAX_REPORTED_PROBLEMS])
-                raise InputError(f"{names}: the query must be empty, fields go into the body")
-            values = await read_json_object(request)
-    else:
+    upload = RequestUpload(request) if request_shape(operation.request).upload_field else None
+    if operation.has_query:
         values = _read_query(request)
+    else:
+        if request.query:
+            names = ", ".join(sorted(set(request.query))[:MAX_REPORTED_PROBLEMS])
+            raise InputError(f"{names}: the query must be empty, fields go into the body")
+        values = await read_json_object(request)
     for name in operation.path_fields:
         if name in values:
             raise InputError(f"{name}: it stands in the path, and once more in the request")

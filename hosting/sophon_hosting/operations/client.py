@@ -16,10 +16,6 @@ from sophon_hosting.operations.request import Request, request_shape
 Q = TypeVar("Q", bound=Request)
 R = TypeVar("R")
 
-QUERY_METHODS = frozenset({"GET", "DELETE"})
-"""Methods of HTTP whose fields are in the query."""
-
-
 _FILE_NAME = re.compile(r'attachment; filename="(?P<name>[^"]*)"')
 
 
@@ -130,7 +126,7 @@ class HttpCall:
         upload = request_shape(type(request)).upload_field
         if upload:
             headers["Content-Type"], options["content"] = "application/octet-stream", getattr(request, upload).content
-        if upload or operation.method in QUERY_METHODS:
+        if operation.has_query:
             options["params"] = {name: _to_text(value) for name, value in fields.items()}
         else:
             options["json"] = fields

@@ -112,6 +112,11 @@ class Operation(Generic[Q, R]):
         found: type[Q] = self._hints[names[1]]
         return found
 
+    @cached_property
+    def has_query(self) -> bool:
+        """Whether HTTP carries the fields that are not in the path in the query, as text; else they are the body."""
+        return self.method in ("GET", "DELETE") or bool(request_shape(self.request).upload_field)
+
     @property
     def result(self) -> Any:
         """Type of the result."""
@@ -127,7 +132,7 @@ class Operation(Generic[Q, R]):
         Raises LevelNeeded, ScopeNeeded, Forbidden.
         """
         for each in self.needs:
-            check_permission(each, caller.rights, is_operator=caller.user.operator)
+            check_permission(caller, each)
 
     async def call(self, caller: Caller, request: Q) -> R:
         """Check the permissions and run.
@@ -137,10 +142,10 @@ class Operation(Generic[Q, R]):
         self.check(caller)
         for name, needed in request_shape(type(request)).needs.items():
             if needed.applies_to(getattr(request, name), is_given=name in request.fields_set):
-                check_permission(needed.permission, caller.rights, is_operator=caller.user.operator)
+                check_permission(caller, needed.permission)
         if self.subject is None:
             return await self.run(caller, request)
         caller, row = await self.subject.locate(caller, getattr(request, self.subject.field))
         if (needs_for := self.options.needs_for) is not None:
-            check_permission(needs_for(row), caller.rights, is_operator=caller.user.operator)
+            check_permission(caller, needs_for(row))
         return await self.run(caller, request, row)

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Final, cast, get_args
 
 from sophon.security.permission_levels import Feature
+from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import Forbidden
-from sophon_hosting.client_api.rights import CALL_SCOPE, OPERATOR_SCOPE, SCOPES, ClientRights, Scope
+from sophon_hosting.client_api.rights import CALL_SCOPE, OPERATOR_SCOPE, SCOPES, Scope
 
 TOKEN_ONLY: Final = "token: "  # noqa: S105 - no password
 """Prefix of a permission that restricts API tokens alone: every level has it."""
@@ -25,11 +26,12 @@ def parse_permission(text: str) -> str:
     return text
 
 
-def check_permission(permission: str, rights: ClientRights, *, is_operator: bool) -> None:
-    """Raise LevelNeeded, ScopeNeeded or Forbidden unless the client has the permission."""
+def check_permission(caller: Caller, permission: str) -> None:
+    """Raise LevelNeeded, ScopeNeeded or Forbidden unless the caller has the permission."""
+    rights = caller.rights
     if permission == OPERATOR_SCOPE:
         rights.require_scope(OPERATOR_SCOPE)
-        if not is_operator:
+        if not caller.user.operator:
             raise Forbidden("only an operator may do this")
     elif permission == CALL_SCOPE:
         rights.require_calls()

@@ -8,7 +8,6 @@ from sophon._version import __version__
 from sophon_hosting.client_api.reply import File, JsonLines
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.http.other_paths import OTHER_PATHS
-from sophon_hosting.operations.client import QUERY_METHODS
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.permission import describe_permissions
 from sophon_hosting.operations.request import PERMISSION_KEY, request_shape
@@ -79,7 +78,6 @@ class _PathBuilder:
         properties: Mapping[str, JsonSchema] = request.get("properties", {})
         required = frozenset(request.get("required", ()))
         is_upload = bool(request_shape(operation.request).upload_field)
-        in_query = operation.method in QUERY_METHODS or is_upload
         built: dict[str, Any] = {
             "operationId": operation.name,
             "tags": [tag],
@@ -89,12 +87,12 @@ class _PathBuilder:
             "parameters": [
                 _parameter(name, schema, operation, is_required=name in required)
                 for name, schema in properties.items()
-                if in_query or name in operation.path_fields
+                if operation.has_query or name in operation.path_fields
             ],
         }
         if is_upload:
             built["requestBody"] = {"required": True, "content": {"application/octet-stream": {"schema": {}}}}
-        elif not in_query:
+        elif not operation.has_query:
             built["requestBody"] = self._body(operation, request)
         built["responses"] = self._responses(operation)
         return built

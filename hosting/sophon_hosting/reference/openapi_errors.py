@@ -14,7 +14,6 @@ from sophon_hosting.client_api.client_errors import (
     Unavailable,
 )
 from sophon_hosting.client_api.rights import OPERATOR_SCOPE, ScopeNeeded
-from sophon_hosting.operations.client import QUERY_METHODS
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.permission import TOKEN_ONLY
 from sophon_hosting.operations.request import request_shape
@@ -86,6 +85,6 @@ def _list_errors(operation: Operation[Any, Any]) -> Iterable[type[SophonError]]:
         yield LevelNeeded
     if operation.path_fields or operation.subject is not None:
         yield NotFound
-    if operation.method not in QUERY_METHODS:
+    if not operation.has_query or request_shape(operation.request).upload_field:
         yield from (BodyTimeout, TooLarge)
     yield from operation.options.errors

@@ -6,7 +6,6 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from sophon_hosting.features.registry import REGISTRY
-from sophon_hosting.operations.client import QUERY_METHODS
 from sophon_hosting.operations.doc_tables import render_table
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.permission import TOKEN_ONLY
@@ -81,8 +80,7 @@ def _explain(operation: Operation[Any, Any], request: JsonSchema) -> str:
         parts += ["The body is a file with the content type `application/octet-stream`."]
     if fields:
         names = [_name(name, each, name in request.get("required", ())) for name, each in fields.items()]
-        is_query = operation.method in QUERY_METHODS or is_upload
-        parts += [f"Query: `{'`, `'.join(names)}`." if is_query else f"Body: `{{{', '.join(names)}}}`."]
+        parts += [f"Query: `{'`, `'.join(names)}`." if operation.has_query else f"Body: `{{{', '.join(names)}}}`."]
         parts += [" ".join(request.get("description", "").split()), *_sentences(fields)]
     codes = [code for error in operation.options.errors for code in list_codes(error)]
     if codes:

@@ -28,6 +28,13 @@ def test_what_an_operation_is_about_is_a_field_that_every_request_has() -> None:
         assert all(fields[name].is_required() for name in named), operation
 
 
+def test_everything_is_for_operators_wherever_it_is_asked_for() -> None:
+    shapes = [request_shape(each.request) for each in REGISTRY.operations]
+    asked = [each for each in shapes if "everything" in each.model.model_fields]
+    assert asked
+    assert all(each.needs["everything"].permission == "Operator" for each in asked)
+
+
 def test_permissions_are_declared_and_not_checked_in_operations() -> None:
     found = {
         str(path.relative_to(FOLDER)): len(CHECK.findall(path.read_text(encoding="utf-8")))

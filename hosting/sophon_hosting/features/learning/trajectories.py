@@ -11,6 +11,7 @@ from sophon.stores.trajectories.similarity import find_similar
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.learning.results import TrajectoryList, TrajectoryView, trajectory_to_json
 from sophon_hosting.operations.operation import Subject
+from sophon_hosting.operations.permission import check_permission
 from sophon_hosting.operations.request import Doc, Everything, Limit, Request
 from sophon_hosting.operations.table import Table
 from sophon_middlewares.outer.host_meter import HostMeter
@@ -53,7 +54,7 @@ async def list_trajectories(caller: Caller, request: ListTrajectories) -> Trajec
     principal = caller.owner_filter(request.everything)
     if request.like is not None:
         if request.everything:
-            caller.rights.require(FULL_HISTORY)  # the order tells what the hidden texts are like
+            check_permission(caller, FULL_HISTORY)  # the order tells what the hidden texts are like
         return await _list_similar(caller, request.like, request.limit, principal)
     found = await caller.store.trajectories.list(
         order=request.order,

@@ -15,6 +15,7 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.features.memory.results import WorkspaceFile, WorkspaceFileList
 from sophon_hosting.live_settings.change_audit import record_change
+from sophon_hosting.operations.permission import check_permission
 from sophon_hosting.operations.request import Doc, NoFields, Request
 from sophon_hosting.operations.table import Table
 
@@ -75,7 +76,7 @@ async def save_workspace_file(caller: Caller, request: ChangedFile) -> Workspace
     """
     name, path = request.name, _find_path(caller, request.name)
     if name == HEARTBEAT_FILE:
-        caller.rights.require("Chat")
+        check_permission(caller, "Chat")
     saved = await _run(caller, name, partial(save_version, path, request.text, request.version))
     if name in SHARED_FILES:
         await record_change(
@@ -100,7 +101,7 @@ def _find_path(caller: Caller, name: str) -> Path:
     if folder is None or name not in WORKSPACE_TEMPLATES:
         raise NotFound("workspace file", name)
     if name in SHARED_FILES:
-        caller.require_operator()
+        check_permission(caller, "Operator")
         return folder / name
     return folder / files_folder(caller.user.id) / name
 

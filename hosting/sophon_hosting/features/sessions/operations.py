@@ -25,6 +25,7 @@ from sophon_hosting.features.sessions.results import (
 )
 from sophon_hosting.features.sessions.stored_history import read_records
 from sophon_hosting.off_the_record.errors import OffTheRecordFull
+from sophon_hosting.operations.permission import check_permission
 from sophon_hosting.operations.request import Doc, Everything, Limit, Needs, Request
 from sophon_hosting.operations.results import MAX_LIST_BYTES, Done
 from sophon_hosting.operations.subjects import SESSION
@@ -249,7 +250,7 @@ async def _read_page(
     kind: SessionKind | None = None,
 ) -> StoredPage:
     if owner is None and search:
-        caller.rights.require(FULL_HISTORY)  # it searches in the titles of others, which are hidden
+        check_permission(caller, FULL_HISTORY)  # it searches in the titles of others, which are hidden
     return await caller.store.sessions.list_page(
         owner, search=search, limit=limit, offset=offset, cursor=cursor, kind=kind
     )
