@@ -21,7 +21,7 @@ from sophon.settings import Settings
 from sophon_hosting.chain_factory import check_chain_name
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_rows
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import find_client
 from sophon_hosting.features.tools.operations import list_tools
@@ -55,23 +55,18 @@ def decide(
     decided, found = decide_strategy(text), find_family(text, settings.decisions.families)
     tool = None if found is None else find_tool(found[0], tools)
     arguments = None if found is None else found[1] if tool is None else fit_arguments(tool, found[1])
+    name = None if found is None else found[0].tool if tool is None else tool.name
     if as_json:
+        is_unknown = found is not None and tool is None and _may_be_of_server(found[0], unknown)
+        available = None if is_unknown else tool is not None and arguments is not None
+        call = {"tool": name, "arguments": arguments, "available": available}
         write_json(
             {
                 "strategy": decided.strategy,
                 "hits": decided.hits,
                 "parameters": decided.parameters,
                 "low_intent": is_low_intent(text),
-                "fast_path": None
-                if found is None
-                else {
-                    "family": found[0].name,
-                    "tool": found[0].tool if tool is None else tool.name,
-                    "arguments": arguments,
-                    "available": None
-                    if tool is None and _may_be_of_server(found[0], unknown)
-                    else tool is not None and arguments is not None,
-                },
+                "fast_path": None if found is None else {"family": found[0].name, **call},
             }
         )
         return
@@ -87,7 +82,6 @@ def decide(
         lines.append("as a first message it says too little: the person is asked back")
     if found is not None:
         family = found[0]
-        name = family.tool if tool is None else tool.name
         if tool is None:
             state = f"; {_explain_absence(family, settings, unknown)}"
         else:
@@ -147,18 +141,13 @@ def _write_families(
     for name, wanted in known:
         family = used.get(name)
         tool = None if family is None else find_tool(family, tools)
-        state = (
-            "on"
-            if tool is not None
-            else "off: disabled"
-            if family is None
-            else _explain_absence(family, settings, unknown)
-        )
+        if tool is not None:
+            state = "on"
+        else:
+            state = "off: disabled" if family is None else _explain_absence(family, settings, unknown)
         rows.append((name, wanted if tool is None else tool.name, state))
-    if as_json:
-        write_json([{"family": name, "tool": tool, "state": state} for name, tool, state in rows])
-    else:
-        write_table(("family", "tool", "state"), rows)
+    found = [{"family": name, "tool": tool, "state": state} for name, tool, state in rows]
+    write_rows(found, ("family", "tool", "state"), rows, "There are no families.", as_json=as_json)
 
 
 def _may_be_of_server(family: FastPathFamily, unknown: Collection[str]) -> bool:

@@ -27,6 +27,7 @@ from sophon_hosting.cli.remote.host_selection import open_store_client
 from sophon_hosting.features.memory.operations import delete_memory_entry, get_memory_entry
 from sophon_hosting.features.memory.results import chunk_to_json
 from sophon_hosting.persons.person_files import PersonFolders
+from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.value_formatting import format_time
 
 T = TypeVar("T")
@@ -125,7 +126,7 @@ def forget(
     if entry is not None:
         client = open_store_client(ctx.obj)
         text = client.call(get_memory_entry, entry_id=entry)["text"]
-        confirm(f"Forget {_shorten(text)!r}?", yes=yes, otherwise=NOTHING)
+        confirm(f"Forget {to_single_line(text, SHOWN_CHARACTERS)!r}?", yes=yes, otherwise=NOTHING)
         client.call(delete_memory_entry, entry_id=entry)
         write_lines([f"{entry} is forgotten."])
         return
@@ -203,13 +204,14 @@ def _to_json(found: FoundMemory) -> dict[str, Any]:
 
 def _to_cells(entry: MemoryEntry) -> list[str]:
     trusted = "yes" if entry.is_trusted else "no"
-    return [entry.id, format_time(entry.created_at), entry.category, trusted, _shorten(entry.text)]
+    return [
+        entry.id,
+        format_time(entry.created_at),
+        entry.category,
+        trusted,
+        to_single_line(entry.text, SHOWN_CHARACTERS),
+    ]
 
 
 def _chunk_to_cells(chunk: FileChunk) -> list[str]:
-    return [chunk.id, "", "note", "yes" if chunk.is_trusted else "no", _shorten(chunk.text)]
-
-
-def _shorten(text: str) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= SHOWN_CHARACTERS else f"{plain[: SHOWN_CHARACTERS - 1]}…"
+    return [chunk.id, "", "note", "yes" if chunk.is_trusted else "no", to_single_line(chunk.text, SHOWN_CHARACTERS)]

@@ -15,16 +15,12 @@ from sophon_hosting.cli.operation_commands import Row, list_command, show_comman
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.features.schedules import operations as schedules
 from sophon_hosting.operations.client import Client
+from sophon_hosting.rendering.control_characters import to_single_line
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of a schedule, or a unique prefix.")]
 SHOWN_CHARACTERS = 40
 
 app = command_group("List, show, add, pause, resume and remove tasks that the host starts at set times.")
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= SHOWN_CHARACTERS else f"{line[: SHOWN_CHARACTERS - 1]}…"
 
 
 list_command(
@@ -37,7 +33,7 @@ list_command(
         "runs": "runs",
         "next": lambda row: _format(row["next"][0], row) if row["next"] else "",
         "last": lambda row: row["last"]["outcome"] if row["last"] else "",
-        "text": lambda row: _shorten(row["text"]),
+        "text": lambda row: to_single_line(row["text"], SHOWN_CHARACTERS),
     },
     "There are no schedules.",
 )
