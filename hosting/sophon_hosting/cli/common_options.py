@@ -1,5 +1,6 @@
 """Arguments, options and the group that several commands share."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -8,6 +9,8 @@ TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The id of a t
 HostUrlOption = Annotated[
     str | None, typer.Option(metavar="URL", help="A running host; the configured one by default.")
 ]
+OutputOption = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")]
+IgnoredJsonOption = Annotated[bool, typer.Option("--json", help="Accepted and ignored: the output is always JSON.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 LogFormatOption = Annotated[
     str | None, typer.Option("--log", metavar="FORMAT", help="Log as json or text; Logging.Format by default.")

@@ -3,7 +3,9 @@
 import asyncio
 import getpass
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from sophon.errors import InputError, TrialFailed
 from sophon.models.model import ModelInfo
@@ -26,6 +28,8 @@ MAX_SHOWN_MODELS = 40
 
 MAX_ATTEMPTS = 3
 """How often a provider, a key or a model is asked for."""
+
+T = TypeVar("T")
 
 
 class ProviderDialogue:
@@ -57,29 +61,30 @@ class ProviderDialogue:
         types = list_types()
         names = [str(each["type"]) for each in types]
         write_lines(["The offline model answers. Set up another one?", f"  {', '.join(names)}"])
-        for _ in range(MAX_ATTEMPTS):
+
+        def ask() -> ProviderChoice | None:
             answer = self._read("Provider (empty: not now): ").casefold()
             if not answer:
                 return None
-            if answer in names:
-                needs_url = types[names.index(answer)]["needs_url"]
-                url = self._read("Address of the server, such as http://localhost:8000/v1: ") if needs_url else ""
-                return ProviderChoice(answer, None, url or None)
-            write_lines([f"there is no provider {answer!r}{suggest_nearest(answer, names)}"])
-        raise InputError("no provider was chosen; `sophon init` asks again")
+            if answer not in names:
+                raise InputError(f"there is no provider {answer!r}{suggest_nearest(answer, names)}")
+            needs_url = types[names.index(answer)]["needs_url"]
+            url = self._read("Address of the server, such as http://localhost:8000/v1: ") if needs_url else ""
+            return ProviderChoice(answer, None, url or None)
+
+        return _repeat(ask, "no provider was chosen")
 
     def _ask_key(self, choice: ProviderChoice) -> tuple[ProviderChoice, ModelListing] | None:
         needs_key = next(each["needs_key"] for each in list_types() if each["type"] == choice.type)
-        for _ in range(MAX_ATTEMPTS):
+
+        def ask() -> tuple[ProviderChoice, ModelListing] | None:
             key = getpass.getpass("Key (it is not shown): ").strip()
             if not key and needs_key:
                 return None
             tried = replace(choice, key=key or None)
-            try:
-                return tried, asyncio.run(self._setup.list_models(tried))
-            except (TrialFailed, InputError) as error:
-                write_lines([str(error)])
-        raise InputError("no key was accepted; `sophon init` asks again")
+            return tried, asyncio.run(self._setup.list_models(tried))
+
+        return _repeat(ask, "no key was accepted")
 
     def _ask_model(self, choice: ProviderChoice, listing: ModelListing) -> None:
         models = listing.models[:MAX_SHOWN_MODELS]
@@ -88,25 +93,18 @@ class ProviderDialogue:
             for number, each in enumerate(models, 1)
         ]
         write_lines(["Models:", *lines])
-        for _ in range(MAX_ATTEMPTS):
+
+        def ask() -> ModelInfo | None:
             answer = self._read("Model, by number or name (empty: not now): ")
             if not answer:
-                return
+                return None
             is_number = answer.isdecimal() and 0 < int(answer) <= len(models)
-            name = models[int(answer) - 1].name if is_number else answer
-            try:
-                info = asyncio.run(self._save(choice, name))
-            except (TrialFailed, InputError) as error:
-                write_lines([str(error)])
-                continue
-            write_lines(
-                [
-                    f"{info.id} answers, and is saved. A host that runs already uses it from its next start on.",
-                    f"What it costs: {describe_price(info)}.",
-                ]
-            )
-            return
-        raise InputError("no model was set up; `sophon init` asks again")
+            return asyncio.run(self._save(choice, models[int(answer) - 1].name if is_number else answer))
+
+        info = _repeat(ask, "no model was set up")
+        if info is not None:
+            saved = f"{info.id} answers, and is saved. A host that runs already uses it from its next start on."
+            write_lines([saved, f"What it costs: {describe_price(info)}."])
 
     async def _save(self, choice: ProviderChoice, model: str) -> ModelInfo:
         async with self._services:
@@ -114,6 +112,16 @@ class ProviderDialogue:
 
     def _read(self, question: str) -> str:
         return (self._reader.read_line(question) or "").strip()
+
+
+def _repeat(ask: Callable[[], T], failure: str) -> T:
+    """Return what `ask` returns; an error is shown, and it is asked again. Raises InputError after the last attempt."""
+    for _ in range(MAX_ATTEMPTS):
+        try:
+            return ask()
+        except (TrialFailed, InputError) as error:
+            write_lines([str(error)])
+    raise InputError(f"{failure}; `sophon init` asks again")
 
 
 def describe_price(info: ModelInfo) -> str:

@@ -19,7 +19,7 @@ from sophon.settings import DangerousSetting
 from sophon.stores.contract import Store
 from sophon_hosting.audit_heads import find_signing_key, load_head
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption, command_group
+from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, OutputOption, command_group
 from sophon_hosting.cli.console.output import open_new_file, write_notice, write_result, write_rows
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.operation_commands import add_command
@@ -69,8 +69,8 @@ def verify(
 @app.command()
 def export(
     ctx: typer.Context,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Accepted and ignored.")] = False,
+    output: OutputOption = None,
+    as_json: IgnoredJsonOption = False,
 ) -> None:
     """Write all entries as JSON lines, the oldest first; `sophon audit verify FILE` checks them.
 

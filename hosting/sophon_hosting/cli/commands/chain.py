@@ -12,6 +12,7 @@ from sophon.errors import NotFound
 from sophon.services import Services
 from sophon_hosting.chain_factory import build_chain, build_configured_chain
 from sophon_hosting.cli.bootstrap import load_cli_settings
+from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_middlewares.guards.description import describe_guards, format_guards
@@ -23,7 +24,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 def chain(
     ctx: typer.Context,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The configured chain by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show a chain as a table: order, zone, and what each middleware does on which call; then what a host that chooses
     it adds.

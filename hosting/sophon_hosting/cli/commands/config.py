@@ -1,7 +1,6 @@
 """`sophon config`: show the effective settings, validate them, and print their JSON Schema."""
 
 import os
-from typing import Annotated
 
 import typer
 
@@ -12,7 +11,7 @@ from sophon.settings.loader import load_valid_part
 from sophon.settings.secret_search import find_unresolved_secrets
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
-from sophon_hosting.cli.common_options import command_group
+from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.error_reporting import configure_cli_logging
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -23,8 +22,6 @@ from sophon_hosting.cli.settings_warnings import (
     warning_lines,
 )
 from sophon_hosting.queue.factory import check_backend
-
-IgnoredJsonOption = Annotated[bool, typer.Option("--json", help="Accepted and ignored: the output is always JSON.")]
 
 app = command_group("Show, validate and describe the settings.")
 
@@ -51,7 +48,7 @@ def show(ctx: typer.Context, as_json: IgnoredJsonOption = False) -> None:
 
 
 @app.command()
-def validate(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False) -> None:
+def validate(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """Report every problem, exit 1 if there is one, and every danger. Secrets are looked up, and never shown."""
     options: GlobalOptions = ctx.obj
     problems: list[str] = []

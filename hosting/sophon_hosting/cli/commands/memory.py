@@ -18,7 +18,7 @@ from sophon.stores.memories.exported_entry import entry_to_json
 from sophon.stores.memories.library import FoundMemory, LongTermMemory, choose_embedder
 from sophon.stores.memories.workspace_search import WorkspaceSearch
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption, command_group
+from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, OutputOption, command_group
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.json_lines import read_json_lines, write_json_lines
 from sophon_hosting.cli.console.output import fact_lines, write_json, write_lines, write_result, write_table
@@ -140,8 +140,8 @@ def forget(
 def export(
     ctx: typer.Context,
     user: UserOption = LOCAL_USER,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Accepted and ignored.")] = False,
+    output: OutputOption = None,
+    as_json: IgnoredJsonOption = False,
 ) -> None:
     """Write everything that is remembered of a person as JSON lines, the oldest first."""
     items = _run(ctx.obj, lambda memory, _: memory.export(user))

@@ -19,7 +19,7 @@ from sophon.services import Services
 from sophon.settings import Settings
 from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.cli.bootstrap import load_cli_settings
-from sophon_hosting.cli.common_options import command_group
+from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.client_api.authentication import find_operators
@@ -42,7 +42,7 @@ app = command_group("Show what is allowed, and try a tool call against the secur
 
 
 @app.command()
-def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False) -> None:
+def show(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """Show the guards, what happens to calls of each tool, the permission levels, and the rules of the policy."""
     options: GlobalOptions = ctx.obj
     services = _create_services(load_cli_settings(options), options.settings_folder)
@@ -69,7 +69,7 @@ def judge(
     file: Annotated[
         Path | None, typer.Option("--policy", metavar="FILE", help="A policy instead of the configured one.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Print what protection, policy, heuristics, classifier and risk say about a call: verdict, tier and rule."""
     options: GlobalOptions = ctx.obj

@@ -15,9 +15,9 @@ from sophon.stores.contract import Store
 from sophon.stores.message_search.contract import MessageHit, MessageHits
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption, command_group
+from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, OutputOption, command_group
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
-from sophon_hosting.cli.console.output import write_json, write_lines, write_new_json_file, write_result, write_rows
+from sophon_hosting.cli.console.output import write_json, write_lines, write_result, write_rows
 from sophon_hosting.cli.remote.host_selection import open_client_silently
 from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
 from sophon_hosting.conversation_import.export_reader import ExportReader
@@ -83,15 +83,11 @@ def show(ctx: typer.Context, session: SessionArgument, as_json: JsonOption = Fal
 def export(
     ctx: typer.Context,
     session: SessionArgument,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Accepted and ignored.")] = False,
+    output: OutputOption = None,
+    as_json: IgnoredJsonOption = False,
 ) -> None:
     """Write all records of a session as JSON."""
-    document = _export_json(*run_with_store(ctx.obj, lambda store: _read_session(store, session)))
-    if output is None:
-        write_json(document)
-        return
-    write_new_json_file(output, document)
+    write_json(_export_json(*run_with_store(ctx.obj, lambda store: _read_session(store, session))), output)
 
 
 @app.command("import")

@@ -1,7 +1,6 @@
 """`sophon trace [TASK]`: how turns went, with times, tokens and cost; `sophon trace replay TASK`: ask another model."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,11 +9,10 @@ from typer.core import TyperGroup
 from sophon.errors import SophonError
 from sophon.messages import Usage
 from sophon_hosting.cli.bootstrap import load_cli_settings
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, OutputOption, command_group
 from sophon_hosting.cli.console.output import (
     write_json,
     write_lines,
-    write_new_json_file,
     write_notice,
     write_result,
     write_rows,
@@ -122,15 +120,11 @@ def replay(
 def export(
     ctx: typer.Context,
     task: Annotated[str, typer.Argument(metavar="TASK")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = None,
+    output: OutputOption = None,
     url: HostUrlOption = None,
 ) -> None:
     """Write a trace as JSON of OTLP, which OpenTelemetry collectors and trace viewers import."""
-    document = open_client(ctx.obj, url).call(get_trace, task_id=task, format="otlp")
-    if output is None:
-        write_json(document)
-    else:
-        write_new_json_file(output, document)
+    write_json(open_client(ctx.obj, url).call(get_trace, task_id=task, format="otlp"), output)
 
 
 def find_trace(client: Client, task_id: str) -> Row | None:

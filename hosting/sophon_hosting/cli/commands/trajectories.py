@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -25,7 +24,7 @@ from sophon.stores.contract import Store
 from sophon.stores.trajectories.contract import TrajectoryOrder
 from sophon.stores.trajectories.similarity import find_similar
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, OutputOption
 from sophon_hosting.cli.console.json_lines import write_json_lines
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -112,11 +111,11 @@ def show(ctx: typer.Context, task: Annotated[str, typer.Argument(metavar="TASK")
 @app.command()
 def export(
     ctx: typer.Context,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = None,
+    output: OutputOption = None,
     best: BestOption = False,
     poor: PoorOption = False,
     limit: LimitOption = MAX_LIMIT,
-    as_json: Annotated[bool, typer.Option("--json", help="Accepted and ignored.")] = False,
+    as_json: IgnoredJsonOption = False,
 ) -> None:
     """Write the trajectories as JSON lines, the newest first."""
     if best and poor:
@@ -126,8 +125,6 @@ def export(
 
 
 async def _read(store: Store, *, best: bool, poor: bool, limit: int) -> Sequence[Trajectory]:
-    if best and poor:
-        raise InputError("give one of --best and --poor")
     order: TrajectoryOrder = "best" if best else "poorest" if poor else "newest"
     return await store.trajectories.list(
         order=order,

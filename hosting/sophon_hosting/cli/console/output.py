@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -38,16 +38,13 @@ def create_console() -> "Console":
     )
 
 
-def write_json(value: object) -> None:
-    """Write one JSON document to standard output, in ASCII, which every encoding can represent."""
-    sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
+def write_json(value: object, file: Path | None = None) -> None:
+    """Write one JSON document to standard output, or to a new file that only its owner may read. Raises InputError.
 
-
-def write_new_json_file(path: Path, value: object) -> None:
-    """Write one JSON document to a new file that only its owner may read. Raises InputError."""
-    with open_new_file(path) as file:
-        json.dump(value, file, indent=2, default=str)
-        file.write("\n")
+    It is in ASCII, which every encoding can represent.
+    """
+    with nullcontext(sys.stdout) if file is None else open_new_file(file) as stream:
+        stream.write(json.dumps(value, indent=2, default=str) + "\n")
 
 
 @contextmanager
