@@ -38,7 +38,7 @@ async def list_grants(caller: Caller, request: ListGrants) -> GrantList:
     """List the approvals in advance that are neither revoked nor expired, oldest first."""
     principal = caller.owner_filter(request.everything)
     found = await caller.store.grants.list_active(caller.now(), principal=principal)
-    return {"items": [_show(each, caller) for each in found]}
+    return {"items": [_show(caller, each) for each in found]}
 
 
 # Not the feature: one's own can be revoked at every level.
@@ -46,9 +46,9 @@ async def list_grants(caller: Caller, request: ListGrants) -> GrantList:
 async def revoke_grant(caller: Caller, request: NamedGrant, grant: StandingGrant) -> GrantView:
     """Revoke an approval in advance: calls that it covers are asked about again, also in turns that run."""
     await caller.store.grants.revoke(grant.id, caller.now())
-    return _show(grant, caller)
+    return _show(caller, grant)
 
 
-def _show(grant: StandingGrant, caller: Caller) -> GrantView:
+def _show(caller: Caller, grant: StandingGrant) -> GrantView:
     shown = grant if caller.view is None else caller.view.grant(grant)
     return grant_to_json(replace(shown, session_id=caller.sessions.to_client_id(shown.session_id)))

@@ -28,11 +28,9 @@ table = Table("goals")
 Shown = TypeVar("Shown", bound=GoalView)
 
 
-async def _find(caller: Caller, goal_id: str) -> Goal | None:
-    return await caller.store.goals.find(goal_id)
-
-
-GOAL = Subject("goal", "goal_id", _find, lambda goal: goal.owner)
+GOAL: Subject[Goal] = Subject(
+    "goal", "goal_id", lambda caller, row: caller.store.goals.find(row), lambda goal: goal.owner
+)
 
 
 class ListGoals(Request):
@@ -64,7 +62,7 @@ class NamedGoal(Request):
 async def list_goals(caller: Caller, request: ListGoals) -> GoalList:
     """List goals, newest first, and whether the host works on any."""
     found = await caller.store.goals.list(owner=caller.owner_filter(request.everything), limit=request.limit)
-    items = [_show(goal, caller) for goal in found if request.archived or goal.state != "archived"]
+    items = [_show(caller, goal) for goal in found if request.archived or goal.state != "archived"]
     return {"items": items, "enabled": caller.settings.goals.enabled}
 
 
@@ -74,7 +72,7 @@ async def get_goal(caller: Caller, request: NamedGoal, goal: Goal) -> GoalDetail
 
     `graph` has the status of each step, `spend` what is `used` of the `limit` of each dimension.
     """
-    return _show_details(goal, caller)
+    return _show_details(caller, goal)
 
 
 @table.operation(
@@ -100,26 +98,26 @@ async def create_goal(caller: Caller, request: NewGoal) -> GoalDetails:
         session_id=session_id,
         channel=HUB_CHANNEL if caller.is_signed_in else "cli",
     )
-    return _show_details(goal, caller)
+    return _show_details(caller, goal)
 
 
 @table.operation("POST /api/goals/{goal_id}/pause", needs="Chat", on=GOAL, ok=True, errors=(IllegalTransition,))
 async def pause_goal(caller: Caller, request: NamedGoal, goal: Goal) -> GoalDetails:
     """Pause a goal until it is resumed; its running steps are stopped."""
-    return _show_details(await _commands(caller).pause(goal.id, goal.owner, by=caller.user.id), caller)
+    return _show_details(caller, await _commands(caller).pause(goal.id, goal.owner, by=caller.user.id))
 
 
 @table.operation("POST /api/goals/{goal_id}/resume", needs="Chat", on=GOAL, ok=True, errors=(IllegalTransition,))
 async def resume_goal(caller: Caller, request: NamedGoal, goal: Goal) -> GoalDetails:
     """Resume a paused goal; what it had used up it may use once more."""
     _check_engine(caller)
-    return _show_details(await _commands(caller).resume(goal.id, goal.owner, by=caller.user.id), caller)
+    return _show_details(caller, await _commands(caller).resume(goal.id, goal.owner, by=caller.user.id))
 
 
 @table.operation("POST /api/goals/{goal_id}/cancel", needs="Chat", on=GOAL, ok=True, errors=(IllegalTransition,))
 async def cancel_goal(caller: Caller, request: NamedGoal, goal: Goal) -> GoalDetails:
     """Cancel a goal for good; its running steps are stopped."""
-    return _show_details(await _commands(caller).cancel(goal.id, goal.owner, by=caller.user.id), caller)
+    return _show_details(caller, await _commands(caller).cancel(goal.id, goal.owner, by=caller.user.id))
 
 
 @table.operation("DELETE /api/goals/{goal_id}", needs="Chat", on=GOAL, ok=True, errors=(Busy,))
@@ -141,18 +139,18 @@ def _commands(caller: Caller) -> GoalCommands:
     return GoalCommands(caller.store, caller.clock, caller.settings.goals, caller.events)
 
 
-def _show(goal: Goal, caller: Caller) -> GoalView:
-    return _with_client_id(goal_to_json(goal, _redaction(goal, caller)), caller)
+def _show(caller: Caller, goal: Goal) -> GoalView:
+    return _with_client_id(caller, goal_to_json(goal, _redaction(caller, goal)))
 
 
-def _show_details(goal: Goal, caller: Caller) -> GoalDetails:
-    return _with_client_id(goal_details_to_json(goal, _redaction(goal, caller)), caller)
+def _show_details(caller: Caller, goal: Goal) -> GoalDetails:
+    return _with_client_id(caller, goal_details_to_json(goal, _redaction(caller, goal)))
 
 
-def _redaction(goal: Goal, caller: Caller) -> RedactText | None:
+def _redaction(caller: Caller, goal: Goal) -> RedactText | None:
     return None if caller.view is None else partial(redact_text_for_reader, is_own=goal.owner == caller.user.id)
 
 
-def _with_client_id(shown: Shown, caller: Caller) -> Shown:
+def _with_client_id(caller: Caller, shown: Shown) -> Shown:
     shown["session_id"] = caller.sessions.to_client_id(shown["session_id"])
     return shown

@@ -19,11 +19,9 @@ from sophon_middlewares.outer.host_meter import HostMeter
 table = Table("learning")
 
 
-async def _find(caller: Caller, task_id: str) -> Trajectory | None:
-    return await caller.store.trajectories.find(task_id)
-
-
-TRAJECTORY = Subject("trajectory", "task_id", _find, lambda found: found.principal)
+TRAJECTORY: Subject[Trajectory] = Subject(
+    "trajectory", "task_id", lambda caller, row: caller.store.trajectories.find(row), lambda found: found.principal
+)
 
 
 class ListTrajectories(Request):

@@ -79,16 +79,16 @@ async def search_memory(caller: Caller, request: SearchMemory) -> MemorySearch:
     """
     if request.everything:
         entries = await caller.store.memories.search(request.q, limit=request.limit)
-        return {"items": [_show(each, caller) for each in entries], "files": []}
+        return {"items": [_show(caller, each) for each in entries], "files": []}
     found = await caller.memory.search(request.q, scope=caller.user.id, limit=request.limit)
     files = await _search_files(caller, request.q)
-    return {"items": [_show(each.entry, caller) for each in found], "files": [chunk_to_json(each) for each in files]}
+    return {"items": [_show(caller, each.entry) for each in found], "files": [chunk_to_json(each) for each in files]}
 
 
 @table.operation("GET /api/memory/{entry_id}", needs="Memory", on=MEMORY_ENTRY)
 async def get_memory_entry(caller: Caller, request: NamedEntry, entry: MemoryEntry) -> MemoryView:
     """Return one entry."""
-    return _show(entry, caller)
+    return _show(caller, entry)
 
 
 @table.operation(
@@ -96,7 +96,7 @@ async def get_memory_entry(caller: Caller, request: NamedEntry, entry: MemoryEnt
 )
 async def correct_memory_entry(caller: Caller, request: MemoryCorrection, entry: MemoryEntry) -> MemoryView:
     """Replace the text of an entry, which is trusted from then on."""
-    return _show(await caller.memory.correct(entry, request.text), caller)
+    return _show(caller, await caller.memory.correct(entry, request.text))
 
 
 @table.operation("DELETE /api/memory/{entry_id}", needs="Memory", on=MEMORY_ENTRY, ok=True)
@@ -144,6 +144,6 @@ async def _search_files(caller: Caller, query: str) -> Sequence[FileChunk]:
     return await caller.host.services.workspace(folder).search(query, owner=caller.user.id, limit=MAX_FILES)
 
 
-def _show(entry: MemoryEntry, caller: Caller) -> MemoryView:
+def _show(caller: Caller, entry: MemoryEntry) -> MemoryView:
     to_client_id = caller.sessions.to_client_id  # the origin ends with the id of a session
     return memory_to_json(replace(entry, origin=to_client_id(entry.origin), session_id=to_client_id(entry.session_id)))

@@ -31,11 +31,9 @@ Text = Annotated[str, ValueRules(min_length=1, max_length=MAX_TEXT_CHARACTERS)]
 MAY_STOP_ONLY: Final = "an operator may pause and remove the schedules of others, and change nothing else of them"
 
 
-async def _find(caller: Caller, schedule_id: str) -> Schedule | None:
-    return await caller.store.schedules.find(schedule_id)
-
-
-SCHEDULE = Subject("schedule", "schedule_id", _find, lambda schedule: schedule.owner)
+SCHEDULE: Subject[Schedule] = Subject(
+    "schedule", "schedule_id", lambda caller, row: caller.store.schedules.find(row), lambda schedule: schedule.owner
+)
 
 
 class ListSchedules(Request):
@@ -86,7 +84,7 @@ class ScheduleChange(ScheduleFields):
 async def list_schedules(caller: Caller, request: ListSchedules) -> ScheduleList:
     """List the schedules, oldest first, each with its next times and what became of the last one."""
     found = await caller.store.schedules.list(owner=caller.owner_filter(request.everything))
-    return {"items": [_show(each, caller) for each in found]}
+    return {"items": [_show(caller, each) for each in found]}
 
 
 @table.operation(
@@ -111,13 +109,13 @@ async def add_schedule(caller: Caller, request: NewSchedule) -> ScheduleView:
     session = await caller.open_own_session(request.session_id or caller.clock.new_id(), owner)
     made = await library.add(wanted, owner=owner, destination=chat or Destination(session.id, HUB_CHANNEL, {}))
     _announce(caller, made, "added")
-    return _show(made, caller)
+    return _show(caller, made)
 
 
 @table.operation("GET /api/schedules/{schedule_id}", needs="Read", on=SCHEDULE)
 async def get_schedule(caller: Caller, request: NamedSchedule, schedule: Schedule) -> ScheduleDetails:
     """Return one schedule with its last ten runs as `firings`; `outcome` is the status of the task."""
-    return {**_show(schedule, caller), "firings": await list_firings(caller.store, schedule)}
+    return {**_show(caller, schedule), "firings": await list_firings(caller.store, schedule)}
 
 
 @table.operation("PATCH /api/schedules/{schedule_id}", needs="Chat", on=SCHEDULE)
@@ -136,7 +134,7 @@ async def change_schedule(caller: Caller, request: ScheduleChange, schedule: Sch
     elif request.state == "active":
         schedule = await library.resume(schedule.id)
         _announce(caller, schedule, "resumed")
-    return _show(schedule, caller)
+    return _show(caller, schedule)
 
 
 @table.operation("DELETE /api/schedules/{schedule_id}", needs="Chat", on=SCHEDULE, ok=True)
@@ -151,7 +149,7 @@ def _library(caller: Caller) -> ScheduleLibrary:
     return ScheduleLibrary(caller.store, caller.clock, caller.settings.schedules)
 
 
-def _show(schedule: Schedule, caller: Caller) -> ScheduleView:
+def _show(caller: Caller, schedule: Schedule) -> ScheduleView:
     return schedule_to_json(schedule, _library(caller), caller.sessions.to_client_id(schedule.session_id))
 
 

@@ -37,13 +37,11 @@ async def _find(caller: Caller, task_id: str) -> Trace | None:
     return live or await caller.store.traces.find(task_id)
 
 
-async def _find_turn(caller: Caller, task_id: str) -> OwnerAndSession | None:
-    return await find_turn_owner(caller.store, task_id)
-
-
 TRACE = Subject("trace", "task_id", _find, lambda trace: trace.principal)
 
-TURN: Subject[OwnerAndSession] = Subject("trace", "task_id", _find_turn, lambda turn: turn[0])
+TURN: Subject[OwnerAndSession] = Subject(
+    "trace", "task_id", lambda caller, row: find_turn_owner(caller.store, row), lambda turn: turn[0]
+)
 """Turn that may have no trace."""
 
 
