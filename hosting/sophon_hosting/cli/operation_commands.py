@@ -67,7 +67,8 @@ def show_command(
 ) -> None:
     """Add a command that writes the result of an operation as lines: one that shows, creates or changes something.
 
-    `find_id` completes the id of the path, of which a person may give the first characters.
+    `lines` get the fields of the request and of the result. `find_id` completes the id of the path, of which a person
+    may give the first characters.
     """
 
     def run(client: Client, fields: dict[str, Any], *, as_json: bool) -> None:
@@ -75,7 +76,7 @@ def show_command(
             (field,) = operation.path_fields
             fields[field] = find_id(client, fields[field])
         row = client.call(operation, **fields)
-        write_result(row, lines(row), as_json=as_json)
+        write_result(row, lines({**fields, **row}), as_json=as_json)
 
     add_command(app, operation, run, name=name, **options)
 
@@ -84,19 +85,23 @@ def delete_command(
     app: typer.Typer,
     operation: Operation[Any, Any],
     question: Callable[[Client, Row], str],
-    done: Callable[[Row], str],
+    lines: Callable[[Any], Iterable[str]],
     *,
     name: str = "delete",
     otherwise: str = "nothing was deleted",
+    **options: Any,
 ) -> None:
-    """Add a command that runs an operation after a confirmation; question and last line are made of the fields."""
+    """Add a command that runs an operation after a confirmation, whose question is made of the fields of the request.
+
+    `lines` get these and the fields of the result.
+    """
 
     def run(client: Client, fields: dict[str, Any], *, as_json: bool, yes: bool) -> None:
         confirm(question(client, fields), yes=yes, otherwise=otherwise)
-        answer = client.call(operation, **fields)
-        write_result(answer, [done(fields)], as_json=as_json)
+        row = client.call(operation, **fields)
+        write_result(row, lines({**fields, **row}), as_json=as_json)
 
-    add_command(app, operation, run, name=name, extra={"yes": (YesOption, False)})
+    add_command(app, operation, run, name=name, extra={"yes": (YesOption, False)}, **options)
 
 
 def add_command(

@@ -70,4 +70,4 @@ show_command(
 show_command(app, goals.pause_goal, says(IS_NOW), name="pause")
 show_command(app, goals.resume_goal, says(IS_NOW), name="resume")
 show_command(app, goals.cancel_goal, says(IS_NOW), name="cancel")
-delete_command(app, goals.delete_goal, _ask, lambda fields: f"The goal {fields['goal_id']} was deleted.")
+delete_command(app, goals.delete_goal, _ask, says("The goal {goal_id} was deleted."))

@@ -10,16 +10,15 @@ from sophon.clock import SystemClock
 from sophon.stores.contract import Store
 from sophon.stores.memories.library import LongTermMemory
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption, command_group
-from sophon_hosting.cli.console.confirmation import YesOption, confirm
+from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.console.json_lines import read_json_lines
-from sophon_hosting.cli.console.output import open_new_file, write_lines, write_notice, write_result
+from sophon_hosting.cli.console.output import open_new_file, write_lines, write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_selection import open_client
+from sophon_hosting.cli.operation_commands import Row, delete_command
 from sophon_hosting.cli.server_settings import create_store_lease
 from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.features.persons.operations import forget_person
-from sophon_hosting.features.persons.results import ForgottenPerson
+from sophon_hosting.operations.client import Client
 from sophon_hosting.persons.export import PersonExport
 from sophon_hosting.persons.forgetting import check_person
 from sophon_hosting.persons.importing import Imported, import_person
@@ -79,28 +78,29 @@ def import_file(
         write_lines([f"{done.known_sessions} sessions exist already, and stay as they are."])
 
 
-@app.command()
-def forget(
-    ctx: typer.Context,
-    person: PersonArgument,
-    yes: YesOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Delete everything that is kept of a person, for good. A running host does it itself."""
-    check_person(person)
-    question = f"Delete all sessions, memory and files that are kept of {person}, for good?"
-    confirm(question, yes=yes, otherwise="nothing was forgotten")
-    done = open_client(ctx.obj).call(forget_person, person=person)
-    write_result(done, _describe(person, done), as_json=as_json)
+def _ask(client: Client, fields: Row) -> str:
+    check_person(fields["person"])
+    return f"Delete all sessions, memory and files that are kept of {fields['person']}, for good?"
 
 
-def _describe(person: str, done: ForgottenPerson) -> Sequence[str]:
-    counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in done["deleted"].items())
+def forgotten_lines(row: Row) -> Sequence[str]:
+    """Return what was deleted of a person, and where messages of the person stay."""
+    person, others = row["person"], row["other_sessions"]
+    counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in row["deleted"].items())
     lines = [f"{person} is forgotten: {counts or 'nothing was kept'}."]
-    others = done["other_sessions"]
-    if others:
-        lines.append(f"Messages of {person} stay in sessions of others: {', '.join(others)}.")
-    return lines
+    return [*lines, f"Messages of {person} stay in sessions of others: {', '.join(others)}."] if others else lines
+
+
+delete_command(
+    app,
+    forget_person,
+    _ask,
+    forgotten_lines,
+    name="forget",
+    otherwise="nothing was forgotten",
+    options={"person": PersonArgument},
+    summary="Delete everything that is kept of a person, for good. A running host does it itself.",
+)
 
 
 def _folders(options: GlobalOptions) -> PersonFolders:

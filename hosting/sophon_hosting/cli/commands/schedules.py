@@ -10,8 +10,8 @@ from sophon.errors import NotFound
 from sophon.schedules.wording import format_moment
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
 from sophon_hosting.cli.console.id_prefix import complete_id
-from sophon_hosting.cli.console.output import fact_lines, write_lines, write_result
-from sophon_hosting.cli.operation_commands import Row, list_command, show_command
+from sophon_hosting.cli.console.output import fact_lines, write_result
+from sophon_hosting.cli.operation_commands import Row, list_command, says, show_command
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.features.schedules import operations as schedules
 from sophon_hosting.operations.client import Client
@@ -47,15 +47,6 @@ def next_times(
     row = _find(open_client(ctx.obj, url), schedule)
     lines = [_format(each, row) for each in row["next"]] or [f"{row['schedule_id']} is {row['state']}."]
     write_result(row["next"], lines, as_json=as_json)
-
-
-@app.command()
-def remove(ctx: typer.Context, schedule: IdArgument, url: HostUrlOption = None) -> None:
-    """Delete a schedule."""
-    client = open_client(ctx.obj, url)
-    schedule_id = _find_id(client, schedule)
-    client.call(schedules.remove_schedule, schedule_id=schedule_id)
-    write_lines([f"{schedule_id} is removed"])
 
 
 def _find_id(client: Client, given: str) -> str:
@@ -145,3 +136,4 @@ show_command(
     summary="Let a paused schedule go on, from its next time on.",
     **NAMED,
 )
+show_command(app, schedules.remove_schedule, says("{schedule_id} is removed"), name="remove", **NAMED)
