@@ -18,23 +18,23 @@ PROGRAM = "sophon"
 COMMANDS = {
     "serve": "Run the host: web page, API, Socket.IO and worker.",
     "chat": "Chat with the agent: one message, or interactively.",
-    "help": "Show the help of a command.",
+    "help": "Show the help of a command, as --help does.",
     "models": "List the models of the settings, with prices and capabilities.",
-    "chain": "Show a chain as a table.",
-    "policy": "Try a tool call against the security rules.",
+    "chain": "Show a chain as a table, with the guards.",
+    "policy": "Show what is allowed, and try a tool call against the security rules.",
     "channels": "Add Telegram or WhatsApp, each secret tried with the platform; start a detached channel again.",
     "tools": "List the tools, and which of them a person may use.",
     "doctor": "Diagnose this machine and the settings, with a fix for each problem.",
     "config": "Show, validate and describe the settings.",
-    "sessions": "List, show, rename, copy, export and delete sessions.",
+    "sessions": "List, search, show, rename, copy, import, export and delete sessions.",
     "tasks": "List, show and cancel tasks.",
     "approvals": "List pending approvals and decide them.",
-    "goals": "List, show and create goals; pause, resume and cancel them.",
+    "goals": "List, show, create and delete goals; pause, resume and cancel them.",
     "grants": "List approvals in advance and revoke them.",
     "schedules": "List, show, add, pause, resume and remove schedules.",
     "pairing": "List pairing requests from channels, approve and revoke them.",
     "tokens": "Create, list and revoke API tokens.",
-    "queue": "Show the queue of a host, pause, resume and drain it.",
+    "queue": "Show the queue of a host, retry dead letters, pause, resume and drain it.",
     "providers": "List the providers of a host and their cool-downs, and reset one.",
     "routing": "Explain which model a message gets, show what was observed, forget it.",
     "decide": "Explain what rules decide about a message before a model is asked.",
@@ -43,25 +43,28 @@ COMMANDS = {
     "usage": "Show token usage and cost.",
     "audit": "List, verify and export the audit log of tool calls.",
     "trajectories": "List, show and export what is kept of finished turns.",
-    "memory": "List, search, correct, forget and export what is remembered.",
+    "memory": "List, search, correct, forget, export and import what is remembered of a person.",
     "preferences": "Show and change how a person wants to be answered.",
     "persons": "Export, import and forget everything that is kept of a person.",
     "agents": "List, show and check agents; list and cancel sub-agents that work.",
     "skills": "List, show, check, install and switch skills.",
     "mcp": "Offer the host to MCP clients; add, list, restart and remove MCP servers.",
-    "webhooks": "List the webhooks of a host, and try one.",
+    "webhooks": "List the webhooks of a host with their waiting events, and try one.",
     "snapshots": "List, compare, restore and verify the copies of files before tool calls.",
     "store": "Check the store, delete old data, compact it.",
     "worker": "Run tasks without web page, API and Socket.IO.",
     "migrate": "Show whether the schema of the store is up to date, and migrate it.",
-    "init": "Write an initial appsettings.json.",
+    "init": "Write an initial appsettings.json and the workspace files.",
 }
 """Command name to help text. The module with the name of the command holds a typer application named `app`."""
 
 HOST_COMMANDS = ("serve", "worker")
 
 SettingsFileOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Read this file instead of appsettings.json.")
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Read this file instead of appsettings.json; paths in it are relative to its folder."
+    ),
 ]
 SettingOverridesOption = Annotated[
     list[str] | None,

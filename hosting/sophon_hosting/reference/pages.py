@@ -5,11 +5,16 @@ from typing import Final
 
 from sophon.settings import render_settings_table
 from sophon_hosting.operations.doc_tables import replace_table
-from sophon_hosting.reference import protocol_tables
+from sophon_hosting.reference import command_tables, protocol_tables
 from sophon_hosting.reference.operation_tables import operation_tables
 
 TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "api.md": {"operations": operation_tables},
+    "cli.md": {
+        "commands": command_tables.commands_table,
+        "global options": command_tables.global_options_table,
+        "command sections": command_tables.command_sections,
+    },
     "protocol.md": {
         "client events": protocol_tables.client_events_table,
         "events": protocol_tables.host_events_table,

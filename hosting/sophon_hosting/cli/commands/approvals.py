@@ -23,7 +23,7 @@ from sophon_hosting.rendering.value_formatting import format_time
 app = command_group("List pending approvals and decide them.")
 
 ApprovalArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of an approval, or a unique prefix.")]
-AllOption = Annotated[bool, typer.Option(" /--all", help="Include decided approvals.")]
+AllOption = Annotated[bool, typer.Option(" /--all", show_default=False, help="Include decided approvals.")]
 ReasonOption = Annotated[str | None, typer.Option(metavar="TEXT", help="Reason that the model receives.")]
 SessionOption = Annotated[
     str | None, typer.Option("--session", metavar="ID", help="Decide only if the approval is of this session.")
@@ -152,7 +152,7 @@ show_command(
     partial(approval_lines, complete=True),
     find_id=partial(_find_id, open_only=False),
     options={"approval_id": ApprovalArgument},
-    summary="Show one approval completely, however long its arguments are.",
+    summary="Show one approval completely: its arguments, however long, edited ones, and the guard that asks.",
 )
 show_command(
     app,

@@ -89,7 +89,7 @@ def export(
 
 @app.command("settings")
 def audit_settings(ctx: typer.Context, as_json: JsonOption = False) -> None:
-    """List the settings that permit more than most people want; exit 1 if one is of high severity."""
+    """List the settings that permit more than most people want, with severity and fix; exit 1 if one is high."""
     options: GlobalOptions = ctx.obj
     found = find_settings_warnings(load_cli_settings(options), options, os.environ)
     lines = [line for each in found for line in _danger_lines(each)]

@@ -27,7 +27,7 @@ def chain(
     as_json: JsonOption = False,
 ) -> None:
     """Show a chain as a table: order, zone, and what each middleware does on which call; then what a host that chooses
-    it adds.
+    it adds, and the guards: on, optional, or off if the settings switch one off.
     """
     options: GlobalOptions = ctx.obj
     chosen = () if name is None else (f"Chain.Name={name}", "Chain.Factory=null")

@@ -75,6 +75,7 @@ def telegram(
 ) -> None:
     """Add a Telegram bot. What is not given as an option is asked for, or read from the pipe line by line.
 
+    The token is tried with Telegram and kept in a private file (keys/, mode 600), and the settings file is written.
     With --public-url Telegram delivers to the host, else the host polls.
     """
     options: GlobalOptions = ctx.obj
@@ -108,7 +109,11 @@ def whatsapp(
     public_url: PublicUrlOption = None,
     api_base: ApiBaseOption = None,
 ) -> None:
-    """Add a WhatsApp number. What is not given as an option is asked for, or read from the pipe line by line."""
+    """Add a WhatsApp number. What is not given as an option is asked for, or read from the pipe line by line.
+
+    Number, token and app secret are tried with Meta; secrets are kept in private files (keys/, mode 600), and the
+    settings file is written.
+    """
     options: GlobalOptions = ctx.obj
     check_public_url(options, public_url)
     answers = Answers()

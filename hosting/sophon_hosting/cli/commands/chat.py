@@ -49,12 +49,15 @@ MessageArgument = Annotated[
     list[str] | None, typer.Argument(metavar="MESSAGE", help="Without it: a prompt, or lines from stdin.")
 ]
 SessionOption = Annotated[
-    str | None, typer.Option(metavar="ID", help=f"Session to continue; {MAIN_SESSION} by default.")
+    str | None, typer.Option(metavar="ID", help=f"Session to continue, or to create; {MAIN_SESSION} by default.")
 ]
 ApproveUpToOption = Annotated[
-    str | None, typer.Option(metavar="RISK", help="Approve up to none, low, medium, high, critical.")
+    str | None,
+    typer.Option(metavar="RISK", help="Approve calls without asking up to none, low, medium, high or critical."),
 ]
-ModelOption = Annotated[str | None, typer.Option(metavar="NAME", help="Use this model: its name, or provider/name.")]
+ModelOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Use this model: provider/name, a name, or a provider.")
+]
 PlanningOption = Annotated[str | None, typer.Option(metavar="MODE", help="Auto, LlmDecides, Always or Never.")]
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -81,13 +84,15 @@ def chat(
     ctx: typer.Context,
     message: MessageArgument = None,
     session: SessionOption = None,
-    new: Annotated[bool, typer.Option("--new", help="Start a new session.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Create a session; the last line shows its id.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object per event and line.")] = False,
     approve_up_to: ApproveUpToOption = None,
     model: ModelOption = None,
     planning: PlanningOption = None,
-    stream: Annotated[bool, typer.Option(help="Stream the answer.")] = True,
-    reasoning: Annotated[bool, typer.Option("--reasoning", help="Show the model's reasoning.")] = False,
+    stream: Annotated[bool, typer.Option(help="Print the answer while it arrives, or when it is complete.")] = True,
+    reasoning: Annotated[
+        bool, typer.Option("--reasoning", help="Show the model's reasoning, dimmed, above its replies.")
+    ] = False,
     url: Annotated[str | None, typer.Option(metavar="URL", help="Chat with a running host.")] = None,
 ) -> None:
     """Chat with the agent. Ctrl-C cancels a turn. Answer an approval prompt with approve, reject or edit."""

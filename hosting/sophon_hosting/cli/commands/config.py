@@ -49,7 +49,10 @@ def show(ctx: typer.Context, as_json: IgnoredJsonOption = False) -> None:
 
 @app.command()
 def validate(ctx: typer.Context, as_json: JsonOption = False) -> None:
-    """Report every problem, exit 1 if there is one, and every danger. Secrets are looked up, and never shown."""
+    """Report every problem, exit 1 if there is one, and every danger. Secrets are looked up, and never shown.
+
+    Problems of what the settings name are among them, and each secret whose variable or file is missing.
+    """
     options: GlobalOptions = ctx.obj
     problems: list[str] = []
     warnings: list[DangerousSetting] = []

@@ -40,6 +40,8 @@ def decide(
 ) -> None:
     """Show strategy, matching families of patterns, parameters, and the tool call that would answer the message.
 
+    Also whether the message says too little, so that the person is asked back.
+
     Which tools there are says the running host, or else the settings, which do not know the tools of MCP servers.
     """
     settings = load_cli_settings(ctx.obj)

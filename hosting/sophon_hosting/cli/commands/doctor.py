@@ -40,7 +40,11 @@ def doctor(
     ctx: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON: id, grade, text and fix per finding.")] = False,
 ) -> None:
-    """Check this machine and the settings; exit 1 if a check failed. Calls no model."""
+    """Check this machine and the settings; exit 1 if a check failed. Calls no model.
+
+    Checked are also credentials, the start of a host, its engines (PostgreSQL, Redis, RabbitMQ), queue and live
+    processes. Each problem has a fix.
+    """
     findings = list(run_checks(ctx.obj))
     failures = sum(finding.grade == "failed" for finding in findings)
     lines = [line for finding in findings for line in finding.lines()]

@@ -14,7 +14,7 @@ def show_help(
         list[str] | None, typer.Argument(metavar="[COMMAND]...", help="For example: trace replay.")
     ] = None,
 ) -> None:
-    """Show the help of a command, or the list of commands."""
+    """Show the help of a command, as `sophon COMMAND --help`, or the list of commands."""
     # typer does not export the types of its contexts and commands.
     found: Any = ctx.find_root()
     for word in command or ():

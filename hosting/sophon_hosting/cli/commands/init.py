@@ -44,7 +44,8 @@ def init(
 ) -> None:
     """Write an initial appsettings.json and the workspace files, and set up a model if somebody is at the terminal.
 
-    An existing file is not changed, and the settings are validated.
+    An existing file is not changed, and the settings are validated. Where only the offline model would answer, a
+    provider, a key and a model are asked for, tried and saved.
     """
     options: GlobalOptions = ctx.obj
     file = options.settings_file or Path(SETTINGS_FILE_NAME)

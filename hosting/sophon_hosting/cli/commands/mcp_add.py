@@ -31,7 +31,9 @@ IdArgument = Annotated[str, typer.Argument(metavar="ID", help=f"Id of the server
 CommandArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[-- COMMAND [ARG]...]", help="Program of a server over stdio.")
 ]
-ServerUrlOption = Annotated[str | None, typer.Option("--url", help="URL of a server over streamable HTTP.")]
+ServerUrlOption = Annotated[
+    str | None, typer.Option("--url", metavar="URL", help="URL of a server over streamable HTTP.")
+]
 HeaderOption = Annotated[
     list[str] | None, typer.Option("--header", metavar="NAME=SECRET", help=f"Header of each request: {SECRET_FORMAT}.")
 ]

@@ -24,7 +24,10 @@ ToolsArgument = Annotated[
 
 
 def list_servers(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
-    """List the MCP servers and their tools, with risk and state."""
+    """List the MCP servers and their tools, with risk, state and last error.
+
+    Without a running host they are started for the command.
+    """
     found = open_client(ctx.obj, url).call(list_mcp_servers)["items"]
     if as_json:
         write_json(list(found))

@@ -17,7 +17,10 @@ HEADINGS = ("model", "context#", "input $/M#", "output $/M#", "tools", "runs", "
 
 @app.command()
 def models(ctx: typer.Context, as_json: JsonOption = False) -> None:
-    """List the models of the settings by the priority of their providers; nothing is asked of a provider."""
+    """List the models of the settings by the priority of their providers; nothing is asked of a provider.
+
+    With context window, prices in USD per million tokens, tool calls and capabilities.
+    """
     settings = load_cli_settings(ctx.obj)
     providers = create_services(ctx.obj, settings).gateway.providers
     found = [info for each in providers for info in each.model_infos()]

@@ -71,7 +71,10 @@ def judge(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print what protection, policy, heuristics, classifier and risk say about a call: verdict, tier and rule."""
+    """Print what protection, policy, heuristics, classifier and risk say about a call: verdict, tier and rule.
+
+    Also whether an enabled guard applies each, and what the risk of the tool leads to. Nothing runs.
+    """
     options: GlobalOptions = ctx.obj
     settings = load_cli_settings(options)
     trial = asyncio.run(

@@ -39,7 +39,7 @@ def show(ctx: typer.Context, person: PersonOption = LOCAL_USER, as_json: JsonOpt
 def set_preference(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(PREFERENCE_NAMES)}.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value.")],
     person: PersonOption = LOCAL_USER,
 ) -> None:
     """Set one preference."""

@@ -4,7 +4,7 @@ from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.operation_commands import list_command, says, show_command
 from sophon_hosting.features.providers import operations as providers
 
-app = command_group("List the providers of a host and their cool-downs, and reset one.")
+app = command_group("List the providers of a host with keys, cool-downs and circuit breakers, and reset one.")
 
 list_command(
     app,

@@ -13,7 +13,7 @@ from sophon_hosting.client_api.stored_caller import RunningHostRequired
 from sophon_hosting.features.queue import operations as queue
 from sophon_hosting.operations.client import Client
 
-app = command_group("Show the queue of a host, pause, resume and drain it.")
+app = command_group("Show the queue of a host, retry dead letters, pause, resume and drain it.")
 
 AllDeadLettersOption = Annotated[bool, typer.Option("--all", help="Retry all dead letters.")]
 DeadLetterArgument = Annotated[str | None, typer.Argument(metavar="ID", help="The task or message of a dead letter.")]

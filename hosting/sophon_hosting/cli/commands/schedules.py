@@ -117,6 +117,7 @@ show_command(
     lambda row: [f"{row['schedule_id']} runs {row['runs']}; next: {_next_times(row)}"],
     name="add",
     arguments=("text",),
+    summary="Make a schedule of the user: give one of --cron, --every, --at (with --day) and --in-minutes.",
 )
 show_command(
     app,

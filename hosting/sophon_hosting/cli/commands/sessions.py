@@ -32,7 +32,7 @@ from sophon_hosting.rendering.session_export import format_transcript, session_r
 MAX_SEQ = 2**53
 """Largest number that JSON carries exactly."""
 
-app = command_group("List, search, show, rename, copy, export and delete sessions.")
+app = command_group("List, search, show, rename, copy, import, export and delete sessions.")
 
 SessionArgument = Annotated[
     str, typer.Argument(metavar="ID", help="The id of a session; `sophon sessions list` shows them.")

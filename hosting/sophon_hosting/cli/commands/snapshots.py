@@ -31,7 +31,9 @@ MAX_NUMBER = 2**53
 """Largest number that JSON carries exactly."""
 
 UserOption = Annotated[str, typer.Option("--user", metavar="USER", help="Whose files; the local user's by default.")]
-NumberArgument = Annotated[int, typer.Argument(min=1, max=MAX_NUMBER, metavar="NUMBER")]
+NumberArgument = Annotated[
+    int, typer.Argument(min=1, max=MAX_NUMBER, metavar="NUMBER", help="Number of a snapshot, from `list`.")
+]
 PathsArgument = Annotated[list[str] | None, typer.Argument(metavar="[PATH]...", help="Only these files.")]
 
 app = command_group("List, compare, restore and verify the copies of files before tool calls changed them.")

@@ -24,7 +24,10 @@ LIMIT_COLUMNS = ("limit", "used#", "of#", "share#", "alert")
 
 @app.command()
 def status(ctx: typer.Context, as_json: JsonOption = False) -> None:
-    """Show chain and strategy, the cost of each tier today and this month, and how far each limit is used."""
+    """Show chain and strategy, the cost of each tier today and this month, and how far each limit is used.
+
+    A limit names the highest share of Budget.AlertShares that it has reached.
+    """
     options: GlobalOptions = ctx.obj
     settings = load_cli_settings(options)
     check_chain_name(settings)

@@ -31,7 +31,9 @@ SHOWN = ("name", "description", "risk", "enabled", "shared", "owner", "created_a
 """Facts that `show` writes in front of the program."""
 
 UserOption = Annotated[str, typer.Option("--user", metavar="PRINCIPAL", help="A principal, such as ada or telegram:5.")]
-ChannelOption = Annotated[str, typer.Option("--channel", help="Channel of the messages: hub, local, telegram.")]
+ChannelOption = Annotated[
+    str, typer.Option("--channel", metavar="CHANNEL", help="Channel of the messages: hub, local, telegram.")
+]
 ChatOption = Annotated[str, typer.Option("--chat", metavar="PRINCIPAL", help="A group, as telegram:chat:-100.")]
 
 

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 from sophon.errors import SophonError
 from sophon.messages import Usage
 from sophon_hosting.cli.bootstrap import load_cli_settings
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, OutputOption, command_group
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, OutputOption, TaskArgument, command_group
 from sophon_hosting.cli.console.output import (
     write_json,
     write_lines,
@@ -41,14 +41,15 @@ class TraceGroup(TyperGroup):
 
 
 app = command_group(
-    "Show how turns went, and replay one. `sophon trace [TASK]` is `sophon trace show [TASK]`.", cls=TraceGroup
+    "Show how turns went, with times, tokens and cost; replay one. `trace [TASK]` is `trace show [TASK]`.",
+    cls=TraceGroup,
 )
 
 
 @app.command()
 def show(
     ctx: typer.Context,
-    task: Annotated[str | None, typer.Argument(metavar="TASK")] = None,
+    task: Annotated[str | None, typer.Argument(metavar="TASK", help="The id of a task.")] = None,
     last: Annotated[
         int | None, typer.Option("--last", min=1, max=1000, metavar="N", help="List the last N turns.")
     ] = None,
@@ -119,7 +120,7 @@ def replay(
 @app.command()
 def export(
     ctx: typer.Context,
-    task: Annotated[str, typer.Argument(metavar="TASK")],
+    task: TaskArgument,
     output: OutputOption = None,
     url: HostUrlOption = None,
 ) -> None:

@@ -24,7 +24,7 @@ from sophon.stores.contract import Store
 from sophon.stores.trajectories.contract import TrajectoryOrder
 from sophon.stores.trajectories.similarity import find_similar
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, OutputOption
+from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, OutputOption, TaskArgument
 from sophon_hosting.cli.console.json_lines import write_json_lines
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -75,7 +75,7 @@ def list_trajectories(
 
 
 @app.command()
-def show(ctx: typer.Context, task: Annotated[str, typer.Argument(metavar="TASK")], as_json: JsonOption = False) -> None:
+def show(ctx: typer.Context, task: TaskArgument, as_json: JsonOption = False) -> None:
     """Show one trajectory with its texts, scores and feedback."""
 
     async def read(store: Store) -> tuple[Trajectory, list[dict[str, Any]]]:

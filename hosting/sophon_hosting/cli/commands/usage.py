@@ -35,12 +35,16 @@ def usage(
     ] = DEFAULT_DAYS,
     session: Annotated[str | None, typer.Option(metavar="ID", help="All usage of this session.")] = None,
     turns: Annotated[
-        bool, typer.Option("--turns", help="Turns by day (UTC) and person: failures, working time, tokens, cost.")
+        bool,
+        typer.Option(
+            "--turns",
+            help="Turns by day (UTC) and person: failures, tokens, cost, distribution of the working time.",
+        ),
     ] = False,
     url: HostUrlOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON; cost in micro-USD.")] = False,
 ) -> None:
-    """Show token usage and cost by day, provider and model."""
+    """Show token usage and cost by day, provider and model; `unknown cost` where a price is unknown."""
     if turns and session is not None:
         raise typer.BadParameter("--turns are those of all sessions")
     client = open_client(ctx.obj, url)

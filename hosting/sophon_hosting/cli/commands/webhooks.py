@@ -4,7 +4,7 @@ from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.operation_commands import list_command, says, show_command
 from sophon_hosting.features.webhooks import operations as webhooks
 
-app = command_group("List the webhooks of a host, and try one.")
+app = command_group("List the webhooks of a host with their waiting and undelivered events, and try one.")
 
 list_command(
     app,
