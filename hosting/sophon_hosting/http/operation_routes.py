@@ -26,7 +26,8 @@ from sophon_hosting.http.json_io import (
 )
 from sophon_hosting.http.uploads import CHUNK_BYTES, read_chunks, read_upload
 from sophon_hosting.operations.operation import Operation
-from sophon_hosting.operations.request import MAX_REPORTED_PROBLEMS, Upload, request_shape
+from sophon_hosting.operations.request import Upload, request_shape
+from sophon_hosting.operations.validation_errors import MAX_REPORTED_PROBLEMS
 
 CHECK_SECONDS = 1.0
 """Interval at which a waiting request looks whether log-in, client and host are still there."""

@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol, Sel
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
-from sophon_hosting.client_api.validation_sentences import describe_error
 from sophon_hosting.operations.permission import parse_permission
+from sophon_hosting.operations.validation_errors import describe_problems
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
-    from pydantic_core import CoreSchema, ErrorDetails
-
-MAX_REPORTED_PROBLEMS: Final = 10
-"""Maximum number of problems in one error message."""
-
-MAX_FIELD_NAME_CHARACTERS: Final = 60
-"""Characters of each field name that an error message repeats."""
+    from pydantic_core import CoreSchema
 
 PERMISSION_KEY: Final = "x-permission"
 """Extension of OpenAPI and of JSON Schema: the permissions that an operation or a field needs."""
@@ -200,18 +194,3 @@ def _list_needs(hint: Any) -> Iterator[Needs]:
         if isinstance(each, Needs):
             yield each
         yield from _list_needs(each)
-
-
-def describe_problems(errors: "list[ErrorDetails]") -> str:
-    """Return the problems of a validation in one sentence, each with the path of its field."""
-    problems = [_describe_problem(error) for error in errors[:MAX_REPORTED_PROBLEMS]]
-    if len(errors) > MAX_REPORTED_PROBLEMS:
-        problems.append(f"and {len(errors) - MAX_REPORTED_PROBLEMS} more")
-    return "; ".join(problems)
-
-
-def _describe_problem(error: "ErrorDetails") -> str:
-    if not error["loc"]:
-        return describe_error(error)
-    path = ".".join(str(part)[:MAX_FIELD_NAME_CHARACTERS] for part in error["loc"])
-    return f"{path}: {describe_error(error)}"

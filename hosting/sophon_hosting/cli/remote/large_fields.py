@@ -7,7 +7,7 @@ import httpx
 import orjson
 
 from sophon.events import ApprovalRequested, StreamChunk, event_type
-from sophon_hosting.operations.client import HostError
+from sophon_hosting.operations.client import HostError, authorization
 
 TIMEOUT_SECONDS = 60.0
 TRIES = 3
@@ -17,9 +17,8 @@ class LargeFieldLoader:
     """Loads the large fields of events over HTTP, with the token of the connection."""
 
     def __init__(self, url: str, token: str | None) -> None:
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx.AsyncClient(
-            base_url=url.rstrip("/"), headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False
+            base_url=url.rstrip("/"), headers=authorization(token), timeout=TIMEOUT_SECONDS, trust_env=False
         )
 
     async def close(self) -> None:

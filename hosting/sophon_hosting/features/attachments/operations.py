@@ -131,7 +131,7 @@ async def upload_attachment(caller: Caller, request: NewAttachment) -> UploadedA
         raise InputError("this host has no conversations off the record")
     settings = host.settings.attachments
     check_enabled(settings)
-    with caller.connection.process.part(UploadSlots, UploadSlots).reserve(caller.user.id):
+    with caller.process.part(UploadSlots, UploadSlots).reserve(caller.user.id):
         limit = settings.max_bytes
         content = await request.file.read(limit, FileTooLarge(clean_name(request.name), limit))
         stored = await _add(host, request.name, content)

@@ -65,7 +65,7 @@ async def import_sessions(caller: Caller, request: NewImport) -> ImportReportVie
     Each conversation is stored as a whole or not at all; those of an import that ended early are skipped by the next.
     The file has at most 64 MiB; of each list, the first 200 are in the answer by name.
     """
-    slots = caller.connection.process.part(ImportSlots, lambda: ImportSlots(caller.clock))
+    slots = caller.process.part(ImportSlots, lambda: ImportSlots(caller.clock))
     with slots.reserve(caller.user.id):
         size = max(request.file.length or 0, MAX_FILE_BYTES + 1)
         too_large = TooLarge("the file", size, MAX_FILE_BYTES, "bytes")

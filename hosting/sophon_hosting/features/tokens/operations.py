@@ -8,7 +8,7 @@ from sophon.principals import LOCAL_USER, hub_user_principal
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.rights import HUB_CHANNEL, SCOPES
-from sophon_hosting.client_api.token_administration import (
+from sophon_hosting.features.tokens.administration import (
     DEFAULT_DAYS,
     MAX_DAYS,
     MAX_NAME_CHARACTERS,

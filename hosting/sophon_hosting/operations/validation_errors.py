@@ -1,10 +1,16 @@
-"""Sentences for what a client sent and is not valid: one plain sentence per field, over HTTP and Socket.IO."""
+"""Errors of validation in plain sentences: one per field, whichever way the request came."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
+
+MAX_REPORTED_PROBLEMS: Final = 10
+"""Maximum number of problems in one error message."""
+
+MAX_FIELD_NAME_CHARACTERS: Final = 60
+"""Characters of each field name that an error message repeats."""
 
 _SENTENCES: Final[Mapping[str, str]] = {
     "missing": "it is missing",
@@ -38,7 +44,22 @@ _SENTENCES: Final[Mapping[str, str]] = {
 """Sentence by type of pydantic's error; its context fills the braces."""
 
 
-def describe_error(error: "ErrorDetails") -> str:
+def describe_problems(errors: "list[ErrorDetails]") -> str:
+    """Return the problems of a validation in one sentence, each with the path of its field."""
+    problems = [_describe_problem(error) for error in errors[:MAX_REPORTED_PROBLEMS]]
+    if len(errors) > MAX_REPORTED_PROBLEMS:
+        problems.append(f"and {len(errors) - MAX_REPORTED_PROBLEMS} more")
+    return "; ".join(problems)
+
+
+def _describe_problem(error: "ErrorDetails") -> str:
+    if not error["loc"]:
+        return _describe_error(error)
+    path = ".".join(str(part)[:MAX_FIELD_NAME_CHARACTERS] for part in error["loc"])
+    return f"{path}: {_describe_error(error)}"
+
+
+def _describe_error(error: "ErrorDetails") -> str:
     """Return the sentence for an error, without the value that was sent."""
     context = error.get("ctx", {})
     known = _SENTENCES.get(error["type"])
