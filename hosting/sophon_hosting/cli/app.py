@@ -30,7 +30,7 @@ COMMANDS = {
     "tasks": "List, show and cancel tasks.",
     "approvals": "List pending approvals and decide them.",
     "goals": "List, show, create and delete goals; pause, resume and cancel them.",
-    "grants": "List approvals in advance and revoke them.",
+    "grants": "List, show and revoke approvals in advance.",
     "schedules": "List, show, add, pause, resume and remove schedules.",
     "pairing": "List pairing requests from channels, approve and revoke them.",
     "tokens": "Create, list and revoke API tokens.",

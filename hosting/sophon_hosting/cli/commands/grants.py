@@ -1,4 +1,4 @@
-"""`sophon grants`: list approvals in advance, and revoke them."""
+"""`sophon grants`: list, show and revoke approvals in advance."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -11,7 +11,7 @@ from sophon_hosting.cli.operation_commands import Row, list_command, says, show_
 from sophon_hosting.features.approvals import grants
 from sophon_hosting.operations.client import Client
 
-app = command_group("List approvals in advance and revoke them.")
+app = command_group("List, show and revoke approvals in advance.")
 
 GrantArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of a grant, or a unique prefix.")]
 
@@ -31,6 +31,7 @@ def _find_id(client: Client, given: str) -> str:
 
 
 list_command(app, grants.list_grants, grant_lines, "Nothing is approved in advance.")
+show_command(app, grants.get_grant, grant_lines, find_id=_find_id, options={"grant_id": GrantArgument})
 show_command(
     app,
     grants.revoke_grant,

@@ -1,4 +1,4 @@
-"""Operations on approvals in advance: list and revoke. Users have their own, operators all."""
+"""Operations on approvals in advance: list, show, revoke. Users have their own, operators all."""
 
 from dataclasses import replace
 
@@ -39,6 +39,12 @@ async def list_grants(caller: Caller, request: ListGrants) -> GrantList:
     principal = caller.owner_filter(request.everything)
     found = await caller.store.grants.list_active(caller.now(), principal=principal)
     return {"items": [_show(caller, each) for each in found]}
+
+
+@table.operation("GET /api/grants/{grant_id}", needs="Read", on=GRANT)
+async def get_grant(caller: Caller, request: NamedGrant, grant: StandingGrant) -> GrantView:
+    """Return one approval in advance, with the calls that it covers."""
+    return _show(caller, grant)
 
 
 # Not the feature: one's own can be revoked at every level.

@@ -295,6 +295,9 @@ export const submitDecision: SocketOperation<ApprovalDecision, DecidedApproval> 
 /** List the approvals in advance that are neither revoked nor expired, oldest first. Needs `Read`. */
 export const listGrants: HttpOperation<ListGrants, GrantList> = { method: "GET", path: "/api/grants" };
 
+/** Return one approval in advance, with the calls that it covers. Needs `Read`. */
+export const getGrant: HttpOperation<NamedGrant, GrantView> = { method: "GET", path: "/api/grants/{grant_id}" };
+
 /** Revoke an approval in advance: calls that it covers are asked about again, also in turns that run. Needs `Approvals`, of a token. */
 export const revokeGrant: HttpOperation<NamedGrant, GrantView> = { method: "DELETE", path: "/api/grants/{grant_id}" };
 

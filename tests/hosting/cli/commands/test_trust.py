@@ -99,13 +99,14 @@ def test_a_decision_names_its_session_and_shows_what_was_edited(sophon: Command,
     assert "It runs with edited arguments:\n    what: less\n" in shown
 
 
-def test_grants_are_listed_and_revoked_without_a_host(sophon: Command, folder: Path) -> None:
+def test_grants_are_listed_shown_and_revoked_without_a_host(sophon: Command, folder: Path) -> None:
     asyncio.run(_add_grant(folder / "data" / "sophon.db"))
     off = ("--set", "Hub.Port=1")
     listed = sophon("grants", "list", *off).out
     assert "grt_abc  ada in all conversations outside of groups, given by ada; until" in listed
     assert "\n  calls of pay with\n    to: anything\n" in listed
     assert sophon("grants", "list", "--json", *off).json[0]["tool"] == "pay"
+    assert listed.startswith(sophon("grants", "show", "ab", *off).out.rstrip())
     assert "grt_abc is revoked: pay asks again" in sophon("grants", "revoke", "ab", *off).out
     assert "Nothing is approved in advance." in sophon("grants", "list", *off).out
     again = sophon("grants", "revoke", "grt_abc", *off)

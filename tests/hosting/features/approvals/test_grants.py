@@ -45,7 +45,9 @@ async def test_a_grant_of_another_user_does_not_exist_except_for_operators(api, 
 
     assert (await bob.get("/api/grants")).json() == {"items": []}
     assert (await bob.get("/api/grants?everything=true")).status_code == 403
-    assert [(await bob.delete(each)).status_code for each in (path, "/api/grants/none")] == [404, 404]
+    assert (await ada.get(path)).json() == grant
+    for ask in (bob.get, bob.delete):
+        assert [(await ask(each)).status_code for each in (path, "/api/grants/none")] == [404, 404]
     assert (await olga.get("/api/grants")).json() == {"items": []}
     assert len((await olga.get("/api/grants?everything=true")).json()["items"]) == 1
     assert (await olga.delete(path)).status_code == 200
