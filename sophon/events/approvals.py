@@ -17,7 +17,7 @@ GuardDecision: TypeAlias = Literal["allow", "block", "escalate"]
 class GuardVerdict(Event):
     """A guard judged a tool call: `escalate` asks a person, or a higher `tier` of Shield; `rule` names what decided.
 
-    `arguments` are those of a blocked call, for which there is no ToolCallStarted; empty for other verdicts.
+    `arguments` are those of a blocked call, for which there is no `tool_call_started`; empty for other verdicts.
     """
 
     unique_by = ("run_id", "call_id", "guard", "verdict", "rule")

@@ -71,7 +71,7 @@ class BudgetAlert(Event):
 class ProviderExcluded(Event):
     """The turn does not use a provider, or no longer, because of a budget; `limit` is the name of the setting.
 
-    `until` is ISO 8601 in UTC, the time at which the limit resets; None if it does not.
+    `until` is ISO 8601 in UTC, the time at which the limit resets; null if it does not.
     """
 
     provider: Plain

@@ -40,7 +40,7 @@ class ToolCallStarted(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ToolCallCompleted(Event):
-    """A tool call ended with exactly one outcome; a call that was denied before it ran has no ToolCallStarted.
+    """A tool call ended with exactly one outcome; a call that was denied before it ran has no `tool_call_started`.
 
     `interrupted`: the host was killed while the call ran, so whether it took effect is unknown. `result` is the text
     that the model reads, without the fence around untrusted text.

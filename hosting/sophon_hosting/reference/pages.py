@@ -1,9 +1,13 @@
 """Pages of docs/ with generated tables."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
-from sophon.settings import render_settings_table
+from sophon.settings import render_dangers_table, render_settings_table
+from sophon_channels.message_kinds import render_kind_table
+from sophon_channels.telegram import message_kinds as telegram
+from sophon_channels.whatsapp import message_content as whatsapp
 from sophon_hosting.operations.doc_tables import replace_table
 from sophon_hosting.reference import command_tables, protocol_tables
 from sophon_hosting.reference.operation_tables import operation_tables
@@ -21,6 +25,12 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
         "error codes": protocol_tables.error_codes_table,
     },
     "settings.md": {"settings": render_settings_table},
+    "telegram.md": {
+        "messages": partial(render_kind_table, telegram.MESSAGE_KINDS),
+        "updates": partial(render_kind_table, telegram.UPDATE_KINDS),
+    },
+    "trust-model.md": {"dangerous settings": render_dangers_table},
+    "whatsapp.md": {"messages": partial(render_kind_table, whatsapp.MESSAGE_KINDS)},
 }
 """What renders each table, by page and by the name in its markers."""
 

@@ -2,13 +2,12 @@
 
 import importlib
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sophon_channels.contract import InboundMessage, SharedText
-from sophon_channels.message_kinds import UNKNOWN_KIND, render_kind_table
+from sophon_channels.message_kinds import UNKNOWN_KIND
 from sophon_channels.telegram.mentions import BotIdentity
 from sophon_channels.telegram.message_kinds import MESSAGE_KINDS, UPDATE_KINDS
 from sophon_channels.telegram.parsing import parse_update
@@ -16,7 +15,6 @@ from tests.channels.telegram.parts import ADA, SENT_AT, message
 
 BOT = BotIdentity(123456, "sophon_bot")
 NOW = datetime.fromtimestamp(SENT_AT, UTC)
-DOCS = Path(__file__).parents[3] / "docs"
 MOVES = {"migrate_to_chat_id", "migrate_from_chat_id"}
 
 
@@ -215,9 +213,3 @@ def test_a_name_is_one_line() -> None:
     found = read(text="hello", **{"from": {**ADA, "first_name": "Ada\n\u202e✅ Approved", "last_name": ""}})
     assert found is not None
     assert found.person.name == "Ada ✅ Approved"
-
-
-def test_the_page_of_telegram_has_the_tables() -> None:
-    page = (DOCS / "telegram.md").read_text()
-    assert render_kind_table(MESSAGE_KINDS) in page
-    assert render_kind_table(UPDATE_KINDS) in page

@@ -1,18 +1,16 @@
 """Every kind of message of WhatsApp has one defined treatment, and so has one that nobody knows."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sophon_channels.contract import InboundMessage, SharedText
-from sophon_channels.message_kinds import UNKNOWN_KIND, render_kind_table
+from sophon_channels.message_kinds import UNKNOWN_KIND
 from sophon_channels.whatsapp.message_content import MESSAGE_KINDS
 from sophon_channels.whatsapp.parsing import parse_webhook
 from tests.channels.whatsapp.test_parsing import NOW, NUMBER, body, message
 
-DOCS = Path(__file__).parents[3] / "docs"
 OWN_TYPE = {name for name in MESSAGE_KINDS if "/" not in name and name not in ("referral", "errors")}
 
 
@@ -116,7 +114,3 @@ def test_numbers_that_no_text_could_hold_cost_nothing() -> None:
     found = read("order", order={"product_items": [{"item_price": 10**5000, "quantity": 10**5000}]})
     assert found is not None
     assert found.shared == (SharedText("order", "- (a product)"),)
-
-
-def test_the_page_of_whatsapp_has_the_table() -> None:
-    assert render_kind_table(MESSAGE_KINDS) in (DOCS / "whatsapp.md").read_text()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sophon.settings import Settings, find_dangerous_settings, list_dangers, render_dangers_table
+from sophon.settings import Settings, find_dangerous_settings, list_dangers
 from sophon.settings.danger_catalog import guard_danger_id, list_default_guards
 
 ROOT = Path(__file__).parents[3]
@@ -173,8 +173,3 @@ def test_every_id_of_the_catalog_is_that_of_a_finding_and_the_other_way_round() 
     yielded = set(re.findall(r'DangerousSetting\(\s*"(\w+)"', source))
     guards = {guard_danger_id(field) for field in list_default_guards()}
     assert yielded | guards == set(list_dangers())
-
-
-def test_the_page_has_the_table_of_all_ids() -> None:
-    page = (ROOT / "docs" / "trust-model.md").read_text()
-    assert render_dangers_table() in page, "put the output of render_dangers_table() into docs/trust-model.md"

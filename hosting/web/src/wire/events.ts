@@ -136,7 +136,7 @@ export interface Payloads {
     principal: string;
     task_type: string;
   };
-  /** The turn does not use a provider, or no longer, because of a budget; `limit` is the name of the setting. `until` is ISO 8601 in UTC, the time at which the limit resets; None if it does not. */
+  /** The turn does not use a provider, or no longer, because of a budget; `limit` is the name of the setting. `until` is ISO 8601 in UTC, the time at which the limit resets; null if it does not. */
   provider_excluded: {
     provider: string;
     limit: string;
@@ -179,7 +179,7 @@ export interface Payloads {
     arguments_digest: string;
     arguments: Record<string, unknown>;
   };
-  /** A tool call ended with exactly one outcome; a call that was denied before it ran has no ToolCallStarted. `interrupted`: the host was killed while the call ran, so whether it took effect is unknown. `result` is the text that the model reads, without the fence around untrusted text. */
+  /** A tool call ended with exactly one outcome; a call that was denied before it ran has no `tool_call_started`. `interrupted`: the host was killed while the call ran, so whether it took effect is unknown. `result` is the text that the model reads, without the fence around untrusted text. */
   tool_call_completed: {
     call_id: string;
     tool: string;
@@ -221,7 +221,7 @@ export interface Payloads {
     tools: number;
     changed: number;
   };
-  /** A guard judged a tool call: `escalate` asks a person, or a higher `tier` of Shield; `rule` names what decided. `arguments` are those of a blocked call, for which there is no ToolCallStarted; empty for other verdicts. */
+  /** A guard judged a tool call: `escalate` asks a person, or a higher `tier` of Shield; `rule` names what decided. `arguments` are those of a blocked call, for which there is no `tool_call_started`; empty for other verdicts. */
   guard_verdict: {
     call_id: string;
     guard: string;
