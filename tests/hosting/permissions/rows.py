@@ -9,7 +9,7 @@ from sophon.learning.trajectories import Trajectory
 from sophon.skills.custom_tools import CustomToolDraft
 from sophon.stores import MemoryEntry
 from sophon.stores.grants.contract import StandingGrant
-from sophon.stores.runs.contract import Run
+from sophon.stores.runs.contract import Run, RunOutcome
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon_hosting.events.large_fields import text_id_from_url
@@ -126,6 +126,7 @@ async def _write_custom_tool(served: Served, user: str) -> str:
 async def _add_sub_agent(served: Served, user: str) -> str:
     task_id, now = f"delegating-{user}", served.services.clock.now()
     await served.store.runs.accept(Run(task_id, task_id, user, text=secret_of(user)))
+    await served.store.runs.finish(task_id, RunOutcome("cancelled"))  # else the host would begin it at some time
     row = SubAgentRun(f"{task_id}/1", task_id, task_id, "helper", task_id, user, secret_of(user), "working", 1, now)
     await served.store.sub_agents.put([row])
     return row.id
