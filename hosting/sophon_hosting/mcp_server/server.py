@@ -18,12 +18,13 @@ from sophon.clock import Clock
 from sophon.errors import SophonError
 from sophon.security import describe_error, redact
 from sophon_hosting.features.host.operations import get_current_user
-from sophon_hosting.features.host.results import CurrentUser
 from sophon_hosting.features.sessions.history import list_messages
 from sophon_hosting.features.sessions.operations import list_sessions
 from sophon_hosting.features.tasks.messages import call_tool, send_message
 from sophon_hosting.features.tools.operations import list_tools
+from sophon_hosting.mcp_server.operation_tools import OPERATION_TOOLS, call_operation, list_operation_tools
 from sophon_hosting.mcp_server.task_follower import JsonRow, follow_task
+from sophon_hosting.mcp_server.token_rights import has_permission
 from sophon_hosting.mcp_server.tool_changes import ConnectionToolWatch, serve_subscription
 from sophon_hosting.operations.client import AsyncClient, HostError
 
@@ -48,6 +49,9 @@ ASK_AGENT = "ask_agent"
 
 TURN_TOOLS = frozenset({"load_tools", "load_skills"})
 """Tools that only change what the rest of a turn may use, and so do nothing in a call of their own."""
+
+NOT_OFFERED = TURN_TOOLS | {ASK_AGENT} | OPERATION_TOOLS.keys()
+"""Names of tools of the host that are left out; a call of one of the last means what stands in its place here."""
 
 ASK_AGENT_INPUT: Mapping[str, Any] = {
     "type": "object",
@@ -103,10 +107,11 @@ class _Handlers:
         with _one_sentence():
             async with self._open_api(ctx) as api:
                 me = await api.call(get_current_user)
-                tools = [_agent_tool()] if _may(me, "Chat") else []
-                if _may(me, "CallTools"):
+                tools = [_agent_tool()] if has_permission(me, "Chat") else []
+                tools += list_operation_tools(me)
+                if has_permission(me, "CallTools"):
                     found = await api.call(list_tools)
-                    tools += [_to_tool(row) for row in found["items"] if row["name"] not in TURN_TOOLS]
+                    tools += [_to_tool(row) for row in found["items"] if row["name"] not in NOT_OFFERED]
                     if self._watch is not None:
                         self._watch.begin(ctx, found["version"])
         return types.ListToolsResult(tools=tools)
@@ -114,7 +119,7 @@ class _Handlers:
     async def listen(self, ctx: Request, params: Any) -> types.SubscriptionsListenResult:
         with _one_sentence():
             async with self._open_api(ctx) as api:
-                watches = _may(await api.call(get_current_user), "CallTools")
+                watches = has_permission(await api.call(get_current_user), "CallTools")
                 return await serve_subscription(ctx, params, api if watches else None, self._clock)
 
     async def call_tool(self, ctx: Request, params: Any) -> types.CallToolResult:
@@ -134,6 +139,8 @@ class _Handlers:
                         send_message, content=message, session_id=session_id, client_message_id=key, stream=False
                     )
                     return _to_result(result_of_turn(await follow_task(api, accepted, report, self._clock)))
+                if (operation := OPERATION_TOOLS.get(params.name)) is not None:
+                    return await call_operation(api, operation, arguments)
                 if params.name in TURN_TOOLS:
                     raise HostError("not_found", f"there is no tool {params.name!r}")
                 accepted = await api.call(call_tool, name=params.name, arguments=arguments, client_message_id=key)
@@ -143,7 +150,7 @@ class _Handlers:
         cursor = params.cursor if params is not None else None
         with _one_sentence():
             async with self._open_api(ctx) as api:
-                if not _may(await api.call(get_current_user), "Read"):
+                if not has_permission(await api.call(get_current_user), "Read"):
                     return types.ListResourcesResult(resources=[])
                 page = await api.call(list_sessions, cursor=cursor)
         own = [] if cursor else [types.Resource(uri=SESSIONS_URI, name="sessions", mime_type="application/json")]
@@ -180,18 +187,6 @@ def _one_sentence() -> Generator[None]:
         log.exception("a request failed")
         sentence = f"the request failed: {type(error).__name__}: {describe_error(error)}"
         raise MCPError(types.INTERNAL_ERROR, redact(sentence)) from None
-
-
-def _may(me: CurrentUser, scope: str) -> bool:
-    """Return whether the token has a scope and, for what needs it, the user's level allows to chat."""
-    scopes = me["scopes"]
-    allowed = scope == "Read" or scope in me["features"] or (scope == "CallTools" and _may_chat(me))
-    return allowed and (scopes is None or scope in scopes)
-
-
-def _may_chat(me: CurrentUser) -> bool:
-    """Return whether the level allows to chat; with a token of few scopes only the host knows."""
-    return me["scopes"] is not None or "Chat" in me["features"]
 
 
 def _read_question(arguments: dict[str, Any]) -> tuple[str, str | None]:

@@ -49,7 +49,7 @@ class Client:
     def __init__(self, send: Send, user: str, *, is_operator: bool) -> None:
         self._send, self.user, self.is_operator = send, user, is_operator
 
-    def call(self, operation: Operation[Q, R], **fields: Any) -> R:
+    def call(self, operation: Operation[Q, R], /, **fields: Any) -> R:
         """Ask an operation with the given fields of its request; one that is None is left out, a file is bytes.
 
         Raises InputError before anything is sent, and SophonError.
@@ -88,7 +88,7 @@ class AsyncClient:
         self.url = url.rstrip("/")
         self._http = httpx.AsyncClient(base_url=self.url, headers=authorization(token), trust_env=False)
 
-    async def call(self, operation: Operation[Q, R], **fields: Any) -> R:
+    async def call(self, operation: Operation[Q, R], /, **fields: Any) -> R:
         """Ask an operation; see `Client.call`. Raises InputError before it is sent, HostError, HostUnreachable."""
         call = HttpCall.of(operation, build_request(operation, fields))
         try:
@@ -120,7 +120,7 @@ class HttpCall:
             raise InputError(f"{operation.name} is offered over Socket.IO only")
         fields, headers = request.given(), dict[str, str]()
         path = operation.path.format_map(
-            {name: quote(str(fields.pop(name)), safe="") for name in operation.path_fields}
+            {name: _to_segment(name, str(fields.pop(name))) for name in operation.path_fields}
         )
         options: dict[str, Any] = {"timeout": operation.options.seconds}
         upload = request_shape(type(request)).upload_field
@@ -179,6 +179,16 @@ def authorization(token: str | None) -> dict[str, str]:
 
 def _unanswered(url: str, error: Exception) -> HostUnreachable:
     return HostUnreachable(url, str(error) or type(error).__name__)
+
+
+def _to_segment(name: str, text: str) -> str:
+    """Return the value of a field as one segment of a path; as it is, one of dots would name another path.
+
+    Raises InputError for an empty one, which would, too.
+    """
+    if not text:
+        raise InputError(f"{name}: it must not be empty")
+    return text.replace(".", "%2E") if text in (".", "..") else quote(text, safe="")
 
 
 def _to_text(value: object) -> str:

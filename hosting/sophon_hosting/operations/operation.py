@@ -67,6 +67,7 @@ class OperationOptions:
     is_large: bool = False
     is_cacheable: bool = False
     is_exclusive: bool = False
+    as_tool: bool = False
     seconds: float = 60.0
     needs_for: Callable[[Any], str] | None = None
 

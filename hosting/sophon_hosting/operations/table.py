@@ -38,6 +38,7 @@ class Table:
         is_large: bool = False,
         is_cacheable: bool = False,
         is_exclusive: bool = False,
+        as_tool: bool = False,
         seconds: float = 60.0,
     ) -> Callable[[Callable[[Caller, Q], Awaitable[R]]], Operation[Q, R]]: ...
 
@@ -58,6 +59,7 @@ class Table:
         is_large: bool = False,
         is_cacheable: bool = False,
         is_exclusive: bool = False,
+        as_tool: bool = False,
         seconds: float = 60.0,
     ) -> Callable[[Callable[[Caller, Q, T], Awaitable[R]]], Operation[Q, R]]: ...
 
@@ -80,6 +82,8 @@ class Table:
         `example`: a request. `is_large`: the answer may be large, so the hub serves such requests at the speed at which
         the client reads. `is_cacheable`: answered with an ETag.
         `is_exclusive`: where no host runs, the operation holds the lease of the store, so that none starts meanwhile.
+        `as_tool`: the MCP server offers it to a model. No person is asked before it runs, so nothing is a tool that
+        decides, or that goes on acting when nobody looks.
         `seconds`: how long a client waits for the answer.
         """
         permissions = tuple(map(parse_permission, (needs,) if isinstance(needs, str) else needs))

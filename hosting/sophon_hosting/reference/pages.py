@@ -11,6 +11,7 @@ from sophon_channels.whatsapp import message_content as whatsapp
 from sophon_hosting.operations.doc_tables import replace_table
 from sophon_hosting.reference import command_tables, protocol_tables
 from sophon_hosting.reference.operation_tables import operation_tables
+from sophon_hosting.reference.operation_tools_table import operation_tools_table
 
 TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "api.md": {"operations": operation_tables},
@@ -19,6 +20,7 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
         "global options": command_tables.global_options_table,
         "command sections": command_tables.command_sections,
     },
+    "mcp-server.md": {"operations as tools": operation_tools_table},
     "protocol.md": {
         "client events": protocol_tables.client_events_table,
         "events": protocol_tables.host_events_table,

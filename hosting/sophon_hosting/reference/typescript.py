@@ -12,12 +12,12 @@ from typing import Any, Final, cast
 from sophon_hosting.client_api.reply import File, JsonLines
 from sophon_hosting.events.large_fields import LARGE_FIELD
 from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.operations.json_schemas import REFERENCE_TO, JsonSchema, OperationSchemas, references, union_members
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.permission import describe_permissions
 from sophon_hosting.operations.request import PERMISSION_KEY
 from sophon_hosting.operations.table import Registry
 from sophon_hosting.reference.event_schemas import event_schemas
-from sophon_hosting.reference.json_schemas import REFERENCE_TO, JsonSchema, OperationSchemas, references, union_members
 
 FOLDER: Final = Path(__file__).parents[2] / "web/src/wire"
 

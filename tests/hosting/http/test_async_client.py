@@ -1,5 +1,6 @@
 """The client for programs: every operation by one method, and the errors of the host by their codes."""
 
+import re
 import sys
 
 import pytest
@@ -41,6 +42,15 @@ async def test_what_is_refused_is_an_error_with_the_code_of_the_host(api: Api) -
         with pytest.raises(HostError) as refused:
             await nobody.call(list_schedules)
         assert refused.value.code == "unauthorized"
+
+
+@pytest.mark.parametrize("schedule_id", [".", ".."])
+async def test_an_id_of_dots_names_no_other_path(api: Api, schedule_id: str) -> None:
+    async with AsyncClient(api.url, "token-of-ada") as ada:
+        with pytest.raises(HostError, match=re.escape(f"there is no schedule '{schedule_id}'")):
+            await ada.call(get_schedule, schedule_id=schedule_id)
+        with pytest.raises(InputError, match="schedule_id: it must not be empty"):
+            await ada.call(get_schedule, schedule_id="")
 
 
 async def test_where_no_host_answers_the_error_says_so() -> None:

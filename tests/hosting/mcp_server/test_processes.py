@@ -114,6 +114,8 @@ async def test_over_http_each_request_needs_a_token_and_no_foreign_origin(api: A
             assert (await call).content[0].text == "paid Bob"
             answer = await client.call_tool("ask_agent", {"message": "hello"})
             assert answer.structured_content["text"] == "HELLO"
+            tasks = (await client.call_tool("sophon_list_tasks", {"limit": 1})).structured_content
+            assert [each["task_id"] for each in tasks["items"]] == [answer.structured_content["task_id"]]
 
 
 async def test_a_host_that_is_killed_is_one_clear_error(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:

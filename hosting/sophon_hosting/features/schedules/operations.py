@@ -80,7 +80,7 @@ class ScheduleChange(ScheduleFields):
     state: Literal["active", "paused"] | None = None
 
 
-@table.operation("GET /api/schedules", needs="Read")
+@table.operation("GET /api/schedules", needs="Read", as_tool=True)
 async def list_schedules(caller: Caller, request: ListSchedules) -> ScheduleList:
     """List the schedules, oldest first, each with its next times and what became of the last one."""
     found = await caller.store.schedules.list(owner=caller.owner_filter(request.everything))

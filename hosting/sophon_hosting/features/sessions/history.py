@@ -82,7 +82,7 @@ class JoinSession(NamedSession):
     last_seq: Annotated[int | None, Doc("The seq of the last event that the client knows.")] = None
 
 
-@table.operation("GET /api/sessions/{session_id}/messages", needs="Read", on=SESSION)
+@table.operation("GET /api/sessions/{session_id}/messages", needs="Read", on=SESSION, as_tool=True)
 async def list_messages(caller: Caller, request: ListMessages, session: SessionSummary) -> RecordPage:
     """Return a page of the records of a session: messages with their tool calls, and outcomes of failed turns.
 

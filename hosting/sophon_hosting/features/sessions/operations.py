@@ -210,7 +210,7 @@ async def export_session(caller: Caller, request: Export, session: SessionSummar
     return File(text.encode(), media_type, name, is_text=True)
 
 
-@table.operation("GET /api/search", needs="Read")
+@table.operation("GET /api/search", needs="Read", as_tool=True)
 async def search_messages(caller: Caller, request: Search) -> MessageHitPage:
     """Search in the user's own messages, newest first; `complete` is false while old ones are indexed.
 

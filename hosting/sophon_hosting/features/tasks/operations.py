@@ -78,7 +78,7 @@ class StreamPart(NamedTask):
     end: Position | None = None
 
 
-@table.operation("GET /api/tasks", needs="Read", errors=(NotFound,))
+@table.operation("GET /api/tasks", needs="Read", errors=(NotFound,), as_tool=True)
 async def list_tasks(caller: Caller, request: ListTasks) -> TaskPage:
     """List a page of tasks, newest first.
 
@@ -106,7 +106,7 @@ async def list_task_summaries(caller: Caller, request: ListTaskSummaries) -> Tas
     return {"items": shown} if is_all else {"items": shown, "more": True}
 
 
-@table.operation("GET /api/tasks/{task_id}", needs="Read", on=TASK)
+@table.operation("GET /api/tasks/{task_id}", needs="Read", on=TASK, as_tool=True)
 async def get_task(caller: Caller, request: NamedTask, run: Run) -> TaskDetails:
     """Return one task, with its answer or error, and its sub-agents in `children`.
 
@@ -129,6 +129,7 @@ def _needed_to_cancel(run: Run) -> str:
     needs_for=_needed_to_cancel,
     ok=True,
     event="cancel_task",
+    as_tool=True,
 )
 async def cancel_task(caller: Caller, request: NamedTask, run: Run) -> CancelledTask:
     """Cancel a task; a finished one does not change.

@@ -1,4 +1,4 @@
-"""JSON Schemas of the requests and results of operations. For documents that are generated: it loads pydantic."""
+"""JSON Schemas of the requests and results of operations. For documents and descriptions: it loads pydantic."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import UnionType
@@ -47,6 +47,11 @@ class OperationSchemas:
     def result(self, operation: Operation[Any, Any]) -> JsonSchema | None:
         """Return the schema of a result, which may be a reference; None for a file and a stream."""
         return self._by_key.get((operation, "result"))
+
+
+def self_contained_schema(kind: Any) -> JsonSchema:
+    """Return the schema of a type with the definitions to which it refers."""
+    return TypeAdapter[Any](kind).json_schema(schema_generator=_Generator)
 
 
 def json_result(result: Any) -> Any:

@@ -1,0 +1,19 @@
+"""Table of docs/mcp-server.md: the operations that are tools of MCP."""
+
+from sophon_hosting.mcp_server.operation_tools import OPERATION_TOOLS
+from sophon_hosting.operations.doc_tables import render_table
+from sophon_hosting.operations.permission import TOKEN_ONLY
+
+
+def operation_tools_table() -> str:
+    """Return a row for each operation that is declared as a tool."""
+    rows = [
+        (
+            f"`{name}`",
+            ", ".join(needed.removeprefix(TOKEN_ONLY) for needed in each.needs),
+            "reads" if each.method == "GET" else "destructive",
+            " ".join(each.description.split()),
+        )
+        for name, each in OPERATION_TOOLS.items()
+    ]
+    return render_table(("tool", "needs", "mark", ""), rows)
