@@ -48,7 +48,7 @@ def describe_operation(operation: Operation[Any, Any], me: CurrentUser) -> types
     fields = {
         name: field
         for name, field in takes.get("properties", {}).items()
-        if name not in needs or has_permission(me, needs[name].permission)
+        if name not in needs or needs[name].if_left_out or has_permission(me, needs[name].permission)
     }
     is_read = operation.method == "GET"
     return types.Tool(

@@ -31,16 +31,16 @@ class Needs:
     def __init__(
         self, permission: str, *, unless: Sequence[object] = (None, False, ""), if_left_out: bool = False
     ) -> None:
-        self.permission, self._unless, self._if_left_out = parse_permission(permission), unless, if_left_out
+        self.permission, self._unless, self.if_left_out = parse_permission(permission), unless, if_left_out
 
     def applies_to(self, value: object, *, is_given: bool) -> bool:
         """Return whether a request with this value, or this default, needs the permission; 0 is not false here."""
-        if self._if_left_out:
+        if self.if_left_out:
             return value is None
         return is_given and not any(value is each or value == each == "" for each in self._unless)
 
     def __get_pydantic_json_schema__(self, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> dict[str, Any]:
-        return handler(schema) if self._if_left_out else {**handler(schema), PERMISSION_KEY: [self.permission]}
+        return handler(schema) if self.if_left_out else {**handler(schema), PERMISSION_KEY: [self.permission]}
 
 
 class Doc:

@@ -14,6 +14,7 @@ from sophon import tool
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.features.tasks.operations import list_tasks
+from sophon_hosting.features.usage.operations import get_usage
 from sophon_hosting.mcp_server.operation_tools import OPERATION_TOOLS, describe_operation
 from tests.hosting.http import conftest
 from tests.hosting.mcp_server.conftest import PROGRAM, environment
@@ -58,6 +59,10 @@ async def test_a_field_for_operators_is_offered_to_operators_alone(
     assert ("everything" in schema["properties"]) is is_offered
     result = await client.call_tool("sophon_list_tasks", {"everything": True})
     assert result.is_error is not is_offered
+
+
+def test_a_field_whose_absence_needs_a_permission_is_offered_to_all() -> None:
+    assert "session_id" in describe_operation(get_usage, NOBODY).input_schema["properties"]
 
 
 async def test_a_call_returns_what_the_operation_does(api: Any, connect: Callable[..., Any]) -> None:
