@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
-from sophon_hosting.cli.chat.chat_contract import TurnChoices
+from sophon_hosting.cli.chat.chat_session import TurnChoices
 from sophon_hosting.cli.chat.remote_turn import RemoteTurnClient
 from sophon_hosting.events.replay import MAX_REPLAY_BYTES
 from tests.long_texts import MEGABYTE, text_of

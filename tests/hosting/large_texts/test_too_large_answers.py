@@ -8,7 +8,7 @@ import pytest
 
 from sophon.events import TaskFailed
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
-from sophon_hosting.cli.chat.chat_contract import TurnChoices
+from sophon_hosting.cli.chat.chat_session import TurnChoices
 from sophon_hosting.cli.chat.remote_turn import RemoteTurnClient
 
 CODE = "response_too_large"

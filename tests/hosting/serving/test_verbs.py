@@ -322,6 +322,8 @@ async def test_in_a_chat_with_a_host_files_are_attached_skills_called_and_messag
     await talk.until("/SHOUT NOW")
     await talk.type("/whisper")
     await talk.until("there is no command '/whisper'")
+    await talk.type("/regenerat")
+    await talk.until("did you mean '/regenerate'?")
     await talk.end()
     (listed,) = host.get("/api/sessions")["items"]
     names = ("main", listed["session_id"])

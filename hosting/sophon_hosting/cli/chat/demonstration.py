@@ -8,7 +8,7 @@ from sophon.clock import SystemClock
 from sophon.services import Services
 from sophon_hosting.cli.chat.approval_answers import ANSWER_HINT, DECIDED_BY_TERMINAL, EDITABLE_ANSWER_HINT
 from sophon_hosting.cli.chat.approval_prompt import approval_question_lines
-from sophon_hosting.cli.chat.chat_contract import ChatFrontend, TurnChoices
+from sophon_hosting.cli.chat.chat_session import ChatFrontend, TurnChoices
 from sophon_hosting.cli.chat.local_chat import LocalChat
 from sophon_hosting.cli.chat.rendering.terminal_renderer import TerminalRenderer
 from sophon_hosting.cli.error_reporting import write_error

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from sophon.errors import SophonError
-from sophon_hosting.cli.chat.chat_contract import Chat
+from sophon_hosting.cli.chat.chat_session import Chat
 from sophon_hosting.cli.chat.prompt_output import PromptOutput
 from sophon_hosting.cli.chat.slash_commands import QuitChat, RunTurn, parse_slash_command
 from sophon_hosting.cli.console.stdin_reader import StdinReader

@@ -16,7 +16,7 @@ from sophon.security import describe_error
 from sophon.services import Services
 from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.chain_factory import build_pipelines
-from sophon_hosting.cli.chat.chat_contract import SHORT_ID_CHARACTERS, CallableSkill, Chat, ChatFrontend, TurnChoices
+from sophon_hosting.cli.chat.chat_session import SHORT_ID_CHARACTERS, CallableSkill, Chat, ChatFrontend, TurnChoices
 from sophon_hosting.cli.error_reporting import EXIT_FAILURE, error_lines
 from sophon_hosting.rendering.value_formatting import format_count
 

@@ -11,7 +11,7 @@ from sophon.errors import NotFound
 from sophon.messages import Response
 from sophon.preferences import PREFERENCE_NAMES, Preferences
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
-from sophon_hosting.cli.chat.chat_contract import CallableSkill, Chat, ChatFrontend, TurnChoices
+from sophon_hosting.cli.chat.chat_session import CallableSkill, Chat, ChatFrontend, TurnChoices
 from sophon_hosting.cli.chat.input_loop import run_piped_lines, run_prompt_loop
 from sophon_hosting.cli.chat.prompt_output import PromptOutput
 from sophon_hosting.cli.chat.remote_turn import RemoteTurnClient

@@ -22,7 +22,7 @@ from sophon.messages import Response
 from sophon.tools.tool import Risk
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
-from sophon_hosting.cli.chat.chat_contract import TurnChoices
+from sophon_hosting.cli.chat.chat_session import TurnChoices
 from sophon_hosting.cli.remote.large_fields import LargeFieldLoader
 from sophon_hosting.cli.remote.socketio_connection import HostConnection
 from sophon_hosting.operations.client import HostError

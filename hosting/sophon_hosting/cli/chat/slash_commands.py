@@ -12,7 +12,7 @@ from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound
 from sophon.preferences import PREFERENCE_NAMES, describe_preferences, parse_preference_command
 from sophon.turn_options import parse_planning_mode
-from sophon_hosting.cli.chat.chat_contract import SHORT_ID_CHARACTERS, Chat
+from sophon_hosting.cli.chat.chat_session import SHORT_ID_CHARACTERS, Chat
 from sophon_hosting.cli.chat.local_chat import LocalChat
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.value_formatting import format_usage_cost

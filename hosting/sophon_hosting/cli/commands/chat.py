@@ -19,7 +19,7 @@ from sophon.turn_options import parse_planning_mode
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.cli.chat.banner import new_session_notices, welcome_lines
-from sophon_hosting.cli.chat.chat_contract import SHORT_ID_CHARACTERS, ChatFrontend, TurnChoices
+from sophon_hosting.cli.chat.chat_session import SHORT_ID_CHARACTERS, ChatFrontend, TurnChoices
 from sophon_hosting.cli.chat.demonstration import run_demonstration
 from sophon_hosting.cli.chat.input_loop import run_piped_lines, run_prompt_loop
 from sophon_hosting.cli.chat.local_chat import LocalChat

@@ -1,7 +1,6 @@
 """`sophon mcp serve`: offer the tools and the agent of a running host to MCP clients."""
 
 import asyncio
-import ipaddress
 import os
 from contextlib import suppress
 from importlib.util import find_spec
@@ -15,7 +14,7 @@ from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import HostUrlOption
 from sophon_hosting.cli.console.output import write_notice
-from sophon_hosting.cli.remote.host_selection import TOKEN_VARIABLE, find_running_host
+from sophon_hosting.cli.remote.host_selection import TOKEN_VARIABLE, find_running_host, is_loopback_name
 
 if TYPE_CHECKING:
     from sophon_hosting.mcp_server.http import HttpAddress
@@ -61,11 +60,4 @@ def parse_address(text: str, settings: Settings) -> "HttpAddress":
     if not host or port is None or parts.path or parts.username is not None:
         raise InputError(wrong)
     hub = settings.hub
-    return HttpAddress(host, port, _is_loopback(host), tuple(hub.allowed_hosts), tuple(hub.allowed_origins))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return HttpAddress(host, port, is_loopback_name(host), tuple(hub.allowed_hosts), tuple(hub.allowed_origins))
