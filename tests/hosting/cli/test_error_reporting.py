@@ -58,7 +58,8 @@ def test_a_mistake_is_one_line(sophon: Command, arguments: list[str], code: int,
     done = sophon(*arguments)
     assert done.code == code
     assert says in done.err
-    notice, _, error = done.err.rpartition("error: ")
+    notice, prefix, error = done.err.partition("error: ")
+    assert prefix
     assert notice in ("", "no host runs at http://127.0.0.1:0; using the store\n")
     assert error.count("\n") == 1
     assert done.out == ""
