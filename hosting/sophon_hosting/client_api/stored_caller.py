@@ -46,8 +46,8 @@ class RunningHostRequired(SophonError):
 
     code = "no_host"
 
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what} needs a running host; start it with `sophon serve`, or give its URL with --url")
+    def __init__(self) -> None:
+        super().__init__("this needs a running host; start it with `sophon serve`, or give its URL with --url")
 
 
 def open_custom_tools(settings: Settings, folder: Path) -> "CustomToolStore":
@@ -74,12 +74,12 @@ class StoredCaller(Caller):
     @property
     def host(self) -> NoReturn:
         """Raises RunningHostRequired."""
-        raise RunningHostRequired("this")
+        raise RunningHostRequired
 
     @property
     def process(self) -> NoReturn:
         """Raises RunningHostRequired: nobody is served."""
-        raise RunningHostRequired("this")
+        raise RunningHostRequired
 
     @property
     def active_runs(self) -> ActiveRuns:

@@ -181,7 +181,7 @@ async def test_the_permissions_hold_where_no_host_runs() -> None:
     await store.close()
 
 
-def test_what_needs_a_running_host_says_so_by_its_name(tmp_path: Path) -> None:
+def test_what_needs_a_running_host_says_so(tmp_path: Path) -> None:
     @Table("things").operation("POST /api/things/wake", needs="Operator")
     async def wake_things(caller: Caller, request: NoFields) -> Shown:
         """Wake the things of a host."""
@@ -189,6 +189,6 @@ def test_what_needs_a_running_host_says_so_by_its_name(tmp_path: Path) -> None:
 
     (tmp_path / "appsettings.json").write_text("{}")
     options = GlobalOptions(tmp_path / "appsettings.json", overrides=("Store.Url=memory://",))
-    with pytest.raises(RunningHostRequired, match="`wake things` needs a running host") as raised:
+    with pytest.raises(RunningHostRequired, match="this needs a running host") as raised:
         StoreSend(options, Settings.from_mapping({}))(wake_things, NoFields.validate({}))
     assert raised.value.code == "no_host"

@@ -120,7 +120,7 @@ def test_without_a_host_the_store_tells_and_takes_what_the_next_start_obeys(prog
     assert "held lanes              2" in sophon(here, "queue", "status")[1]
     code, _, errors = sophon(here, "queue", "pause")
     assert code == 1
-    assert errors.startswith("error: `pause queue` needs a running host")
+    assert errors.startswith("error: this needs a running host")
 
     again = here.serve()
     reached(again, first, "completed")

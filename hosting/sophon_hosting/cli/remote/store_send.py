@@ -52,10 +52,7 @@ class StoreSend:
 
     async def _run(self, store: Store, operation: Operation[Any, Any], request: Request) -> Any:
         caller = StoredCaller(store, self._settings, self._options.settings_folder)
-        try:
-            return operation.to_answer(await operation.call(caller, request))
-        except RunningHostRequired:
-            raise RunningHostRequired(f"`{operation.name.replace('_', ' ')}`") from None
+        return operation.to_answer(await operation.call(caller, request))
 
     def _write_notice(self) -> None:
         if self._notice:

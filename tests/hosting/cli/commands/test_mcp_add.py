@@ -99,7 +99,7 @@ def test_without_a_yes_nothing_is_added(sophon: Callable[..., Any], file: Path) 
 
 
 def test_a_restart_needs_a_running_host(sophon: Callable[..., Any]) -> None:
-    assert "`restart mcp server` needs a running host" in sophon("mcp", "restart", "bad").err
+    assert "this needs a running host" in sophon("mcp", "restart", "bad").err
 
 
 def test_a_file_that_changes_meanwhile_is_left_alone(file: Path) -> None:
