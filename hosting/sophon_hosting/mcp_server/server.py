@@ -22,7 +22,7 @@ from sophon_hosting.features.sessions.history import list_messages
 from sophon_hosting.features.sessions.operations import list_sessions
 from sophon_hosting.features.tasks.messages import call_tool, send_message
 from sophon_hosting.features.tools.operations import list_tools
-from sophon_hosting.mcp_server.operation_tools import OPERATION_TOOLS, call_operation, list_operation_tools
+from sophon_hosting.mcp_server.operation_tools import OPERATION_TOOLS, PREFIX, call_operation, list_operation_tools
 from sophon_hosting.mcp_server.task_follower import JsonRow, follow_task
 from sophon_hosting.mcp_server.token_rights import has_permission
 from sophon_hosting.mcp_server.tool_changes import ConnectionToolWatch, serve_subscription
@@ -87,7 +87,8 @@ def create_server(
         version=__version__,
         instructions=(
             "Tools and the agent of a Sophon host. A call may wait for the approval of a person; progress "
-            f"notifications say so. {ASK_AGENT} gives the agent a message and returns its answer."
+            f"notifications say so. {ASK_AGENT} gives the agent a message and returns its answer; "
+            f"tools named {PREFIX}... search, read and cancel what the user has on the host."
         ),
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
