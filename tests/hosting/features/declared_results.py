@@ -11,37 +11,11 @@ from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
 from sophon_hosting.client_api.reply import File
-from sophon_hosting.features.agents import results as agents
 from sophon_hosting.features.registry import REGISTRY
-from sophon_hosting.features.sessions import results as sessions
-from sophon_hosting.features.tasks import results as tasks
+from sophon_hosting.features.sessions.results import SessionExport
 
-ROUTES: Mapping[str, Any] = {
-    "GET /api/agents": agents.AgentList,
-    "GET /api/agents/{name}": agents.AgentDetails,
-    "POST /api/agents/cancel": agents.CancelledSubAgent,
-    "GET /api/sessions/{session_id}/export": sessions.SessionExport,
-    "POST /api/tasks": tasks.TaskReceiptView,
-    "POST /api/sessions/{session_id}/messages": tasks.TaskReceiptView,
-    "POST /api/sessions/{session_id}/tasks/{task_id}/regenerate": tasks.TaskReceiptView,
-    "POST /api/tools/{name}/call": tasks.TaskReceiptView,
-    "GET /api/tasks": tasks.TaskPage,
-    "GET /api/tasks/{task_id}": tasks.TaskDetails,
-    "POST /api/tasks/{task_id}/feedback": tasks.FeedbackReceipt,
-    "GET /api/tasks/{task_id}/feedback": tasks.FeedbackView,
-    "GET /api/tasks/{task_id}/events": tasks.TaskEvents,
-    "GET /api/tasks/{task_id}/stream": tasks.StreamedText,
-    "POST /api/tasks/{task_id}/cancel": tasks.CancelledTask,
-}
-"""Results of the routes that are no operations, and content of files in JSON; of others the registry knows it."""
-
-NO_RESULT = frozenset(
-    {
-        "GET /api/attachments/{attachment_id}",  # the bytes of a file
-        "GET /api/persons/{person}",  # JSON lines
-    }
-)
-"""Routes whose answer is no JSON document."""
+FILES: Mapping[str, Any] = {"GET /api/sessions/{session_id}/export": SessionExport}
+"""Content of the files that are JSON documents, by route."""
 
 
 def find_result(name: str) -> Any:
@@ -52,7 +26,7 @@ def find_result(name: str) -> Any:
     for each in REGISTRY.operations:
         if f"{each.method} {each.path}" == name and each.result is not File:
             return each.result
-    return ROUTES[name]
+    return FILES[name]
 
 
 def find_problems(result: Any, answer: Mapping[str, Any]) -> list[str]:
