@@ -16,8 +16,6 @@ from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
-from sophon.stores.contract import Store
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.rate_windows.shared_windows import SharedWindows
 from sophon.stores.runs.contract import Run
 from sophon.task_types import TaskType
@@ -54,7 +52,7 @@ from sophon_hosting.runs.traces import ApprovalTaps
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.session_changes import SessionChanges
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
-from sophon_hosting.store_monitor import StoreMonitor
+from sophon_hosting.store_monitor import StoreMonitor, check_host_store
 from sophon_hosting.telemetry_setup import OutcomeExport, create_telemetry
 from sophon_hosting.tool_errors import ToolErrors
 
@@ -76,15 +74,6 @@ class WebhookOperations(Protocol):
     async def send_test(self, webhook_id: str) -> str:
         """Send a test event to an outgoing webhook; return the id of its entry. Raises NotFound."""
         ...
-
-
-def check_host_store(store: Store) -> None:
-    """Raise CompositionError for the default store of a chain in one's own process, which keeps no runs."""
-    if isinstance(store, InMemoryStore):
-        raise CompositionError(
-            "a host needs a store of runs, which the default of Services is not: "
-            'pass Services(store=store_from_url("memory://", folder=...)) of sophon.stores.factory'
-        )
 
 
 class Host:

@@ -4,8 +4,10 @@ import asyncio
 import logging
 
 from sophon.clock import Clock
+from sophon.errors import CompositionError
 from sophon.failure_log import log_failure
 from sophon.stores.contract import Store
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.maintenance import StoreSpace
 
 log = logging.getLogger("sophon")
@@ -18,6 +20,15 @@ SPACE_INTERVAL_SECONDS = 10.0
 
 CHECK_INTERVAL_SECONDS = 5.0
 """How long `check` returns the result of the last probe."""
+
+
+def check_host_store(store: Store) -> None:
+    """Raise CompositionError for the default store of a chain in one's own process, which keeps no runs."""
+    if isinstance(store, InMemoryStore):
+        raise CompositionError(
+            "a host needs a store of runs, which the default of Services is not: "
+            'pass Services(store=store_from_url("memory://", folder=...)) of sophon.stores.factory'
+        )
 
 
 class StoreMonitor:
