@@ -113,6 +113,8 @@ async def _send_lines(request: web.Request, stream: JsonLines) -> web.StreamResp
     # Before the headers, so that an error of the first one is an error to the client.
     first = await anext(stream.lines)
     await response.prepare(request)
+    if request.method == hdrs.METH_HEAD:  # what follows its headers would be read as the next response
+        return response
     await response.write(f"{encode_json(first)}\n".encode())
     async for each in stream.lines:
         await response.write(f"{encode_json(each)}\n".encode())

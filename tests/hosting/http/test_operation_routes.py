@@ -1,12 +1,13 @@
 """Operations over HTTP: what is checked before a body is read, and where fields may stand."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.client_api.reply import JsonLines
 from sophon_hosting.http.operation_routes import operation_routes
 from sophon_hosting.operations.request import Everything, Request
 from sophon_hosting.operations.results import Done
@@ -73,6 +74,17 @@ async def delete_thing(caller: Caller, request: NamedThing) -> Called:
     return {"called": f"delete {request.name} {request.count}"}
 
 
+@table.operation("GET /v1/things/{name}/lines", needs="Read")
+async def stream_lines(caller: Caller, request: NamedThing) -> JsonLines:
+    """Stream lines about a thing."""
+
+    async def lines() -> AsyncIterator[dict[str, str]]:
+        for number in range(3):
+            yield {"called": f"line {number} of {request.name}"}
+
+    return JsonLines(lines())
+
+
 @pytest.fixture
 async def things(serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Api:
     monkeypatch.setitem(conftest.USERS, "token-of-reader", User("ada", scopes=frozenset({"Read"})))
@@ -130,3 +142,17 @@ async def test_a_body_is_not_read_of_who_lacks_the_permission(things: Api, token
 async def test_an_operator_gets_everything(things: Api) -> None:
     olga = await things.open("olga")
     assert (await olga.get("/v1/things?everything=true")).json() == {"called": "list True"}
+
+
+async def test_head_of_a_stream_of_lines_has_no_body_that_would_be_taken_for_the_next_answer(things: Api) -> None:
+    def request(method: str, connection: str) -> bytes:
+        head = f"{method} /v1/things/kettle/lines HTTP/1.1\r\nHost: localhost\r\nConnection: {connection}\r\n"
+        return f"{head}Authorization: Bearer token-of-ada\r\n\r\n".encode()
+
+    answers = await things.raw(request("HEAD", "keep-alive") + request("GET", "close"))
+
+    first, _, rest = answers.partition(b"\r\n\r\n")
+    assert first.startswith(b"HTTP/1.1 200 "), answers
+    assert b"application/x-ndjson" in first
+    assert rest.startswith(b"HTTP/1.1 200 "), answers
+    assert rest.count(b"line 2 of kettle") == 1
