@@ -103,6 +103,7 @@ _PLAIN_SENTENCES = (
     (re.compile(r"Input should be less than or equal to (\S+)"), r"it must be at most \1"),
     (re.compile(r"Input should be "), "it must be "),
     (re.compile(r"Value error, embedded null byte"), "it must not contain a null character"),
+    (re.compile(r"Value error, "), ""),
     (re.compile(r"got unexpected extra arguments?(?:\(s\))? \((.*)\)"), r"this is too much: \1"),
 )
 """Sentences of typer's own checks, and what is written instead."""

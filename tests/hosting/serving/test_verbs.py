@@ -132,7 +132,7 @@ def test_without_a_host_the_store_tells_and_takes_what_the_next_start_obeys(prog
     ("arguments", "told", "code"),
     [
         (("tasks", "show", "nothing"), "there is no task 'nothing'", 1),
-        (("tasks", "list", "--status", "lost"), "'lost' is not one of", 2),
+        (("tasks", "list", "--status", "lost"), "'--status': 'lost' is not one of", 2),
         (("tasks", "list", "--url", "http://127.0.0.1:1"), "no host answers at http://127.0.0.1:1", 1),
         (("tasks", "list", "--url", "nonsense"), "nonsense", 1),
         (("trace", "nothing"), "there is no task 'nothing'", 1),
