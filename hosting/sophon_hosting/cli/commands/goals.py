@@ -63,7 +63,12 @@ def _ask(client: Client, fields: Row) -> str:
     return f"Delete the goal {fields['goal_id']}, {title!r}, with everything that it has done?"
 
 
-show_command(app, goals.get_goal, goal_lines)
+show_command(
+    app,
+    goals.get_goal,
+    goal_lines,
+    summary="Show a goal: its steps, what it has used of each limit, and when the host looks at it next.",
+)
 show_command(
     app, goals.create_goal, says(IS_NOW), name="create", arguments=("title",), options={"description": DESCRIPTION}
 )

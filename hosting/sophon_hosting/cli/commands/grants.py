@@ -31,7 +31,14 @@ def _find_id(client: Client, given: str) -> str:
 
 
 list_command(app, grants.list_grants, grant_lines, "Nothing is approved in advance.")
-show_command(app, grants.get_grant, grant_lines, find_id=_find_id, options={"grant_id": GrantArgument})
+show_command(
+    app,
+    grants.get_grant,
+    grant_lines,
+    find_id=_find_id,
+    options={"grant_id": GrantArgument},
+    summary="Show an approval in advance, with the calls that it covers.",
+)
 show_command(
     app,
     grants.revoke_grant,

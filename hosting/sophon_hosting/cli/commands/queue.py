@@ -64,7 +64,7 @@ def to_lines(row: Row) -> Iterable[str]:
 
 show_command(app, queue.pause_queue, to_lines, name="pause")
 show_command(app, queue.resume_queue, to_lines, name="resume")
-show_command(app, queue.drain_queue, to_lines, name="drain")
+show_command(app, queue.drain_queue, to_lines, name="drain", summary="Pause, and wait until no turn is running.")
 
 
 def _find_status(client: Client) -> Any:
