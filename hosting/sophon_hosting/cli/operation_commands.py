@@ -158,7 +158,7 @@ def to_cell(row: Row, cell: Cell) -> str:
     return "" if value is None else str(value)
 
 
-def says(sentence: str) -> Callable[[Row], list[str]]:
+def sentence_formatter(sentence: str) -> Callable[[Row], list[str]]:
     """Return a function that fills a sentence with the fields of a result."""
     return lambda row: [sentence.format_map(row)]
 

@@ -1,4 +1,4 @@
-"""What an operation knows of the way by which it is asked: trace, end of the client, parts of the serving process."""
+"""Connection of a caller: trace context, subscriptions, long polls, and state of the serving process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,4 +1,4 @@
-"""What an operation says beside its result: another status, a version; and results that are files."""
+"""Response metadata of an operation (status, ETag, file name), and results that are files or streams."""
 
 from collections.abc import AsyncIterator
 from typing import Any

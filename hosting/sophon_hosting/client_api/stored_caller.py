@@ -1,4 +1,4 @@
-"""Caller at a store that no host of this machine serves: what is asked is written there for the next start."""
+"""Caller on an open store without a running host: changes are stored, and take effect when a host starts."""
 
 import os
 from collections.abc import AsyncGenerator

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from sophon.errors import CompositionError, SophonError
 from sophon_hosting.client_api.caller import Caller
@@ -15,6 +15,22 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
+class Options(TypedDict, total=False):
+    """Options of `Table.operation`, whose docstring says what they mean; `OperationOptions` has their defaults."""
+
+    status: int
+    statuses: Sequence[int]
+    ok: bool
+    event: str
+    errors: Sequence[type[SophonError]]
+    example: Mapping[str, Any]
+    is_large: bool
+    is_cacheable: bool
+    is_exclusive: bool
+    as_tool: bool
+    seconds: float
+
+
 class Table:
     """Operations of one feature, in the order in which they are documented."""
 
@@ -24,22 +40,7 @@ class Table:
 
     @overload
     def operation(
-        self,
-        route: str = "",
-        *,
-        needs: str | Sequence[str],
-        on: None = None,
-        status: int = 200,
-        statuses: Sequence[int] = (),
-        ok: bool = False,
-        event: str = "",
-        errors: Sequence[type[SophonError]] = (),
-        example: Mapping[str, Any] | None = None,
-        is_large: bool = False,
-        is_cacheable: bool = False,
-        is_exclusive: bool = False,
-        as_tool: bool = False,
-        seconds: float = 60.0,
+        self, route: str = "", *, needs: str | Sequence[str], on: None = None, **options: Unpack[Options]
     ) -> Callable[[Callable[[Caller, Q], Awaitable[R]]], Operation[Q, R]]: ...
 
     @overload
@@ -50,17 +51,7 @@ class Table:
         needs: str | Sequence[str],
         on: Subject[T],
         needs_for: Callable[[T], str] | None = None,
-        status: int = 200,
-        statuses: Sequence[int] = (),
-        ok: bool = False,
-        event: str = "",
-        errors: Sequence[type[SophonError]] = (),
-        example: Mapping[str, Any] | None = None,
-        is_large: bool = False,
-        is_cacheable: bool = False,
-        is_exclusive: bool = False,
-        as_tool: bool = False,
-        seconds: float = 60.0,
+        **options: Unpack[Options],
     ) -> Callable[[Callable[[Caller, Q, T], Awaitable[R]]], Operation[Q, R]]: ...
 
     def operation(
@@ -87,8 +78,6 @@ class Table:
         `seconds`: how long a client waits for the answer.
         """
         permissions = tuple(map(parse_permission, (needs,) if isinstance(needs, str) else needs))
-        if options.get("example", ...) is None:
-            del options["example"]
 
         def declare(run: Callable[..., Awaitable[Any]]) -> Operation[Any, Any]:
             made: Operation[Any, Any] = Operation(run, route, permissions, on, OperationOptions(**options))
@@ -99,12 +88,12 @@ class Table:
 
 
 class Registry:
-    """The operations of all features, by name, route and event. Raises CompositionError for what is there twice."""
+    """The operations of all features. Raises CompositionError for a name, a route or an event that is there twice."""
 
     def __init__(self, tables: Iterable[Table]) -> None:
         self.tables = tuple(tables)
         self.operations = tuple(each for table in self.tables for each in table.operations)
-        self.by_name: Mapping[str, Operation[Any, Any]] = _index(self.operations, "name", lambda each: each.name)
+        _index(self.operations, "name", lambda each: each.name)
         _index([each for each in self.operations if each.path], "route", _route_key)
         self.by_event: Mapping[str, Operation[Any, Any]] = _index(
             [each for each in self.operations if each.options.event], "event", lambda each: each.options.event

@@ -1,4 +1,4 @@
-"""The chat session: what the local one and that with a host share, its options and its front end."""
+"""Chat session: turn loop, files, preferences and options that the local chat and the chat with a host share."""
 
 import asyncio
 from abc import ABC, abstractmethod

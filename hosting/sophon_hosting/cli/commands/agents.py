@@ -24,7 +24,7 @@ from sophon_hosting.cli.console.output import (
     write_table,
 )
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.operation_commands import list_command, says, show_command
+from sophon_hosting.cli.operation_commands import list_command, sentence_formatter, show_command
 from sophon_hosting.features.agents import operations as agents
 from sophon_hosting.features.agents.results import agent_details_to_json, agent_to_json
 
@@ -107,7 +107,9 @@ list_command(
     items="running",
     summary="List the sub-agents that work or wait for a person.",
 )
-show_command(app, agents.cancel_sub_agent, says("{agent_id}: {state}"), name="cancel", arguments=("agent_id",))
+show_command(
+    app, agents.cancel_sub_agent, sentence_formatter("{agent_id}: {state}"), name="cancel", arguments=("agent_id",)
+)
 
 
 def _find_catalog(options: GlobalOptions) -> AgentCatalog | None:

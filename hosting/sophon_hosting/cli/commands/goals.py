@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sophon_hosting.cli.common_options import command_group
-from sophon_hosting.cli.operation_commands import Row, delete_command, list_command, says, show_command
+from sophon_hosting.cli.operation_commands import Row, delete_command, list_command, sentence_formatter, show_command
 from sophon_hosting.features.goals import operations as goals
 from sophon_hosting.operations.client import Client
 from sophon_hosting.rendering.control_characters import to_single_line
@@ -70,9 +70,14 @@ show_command(
     summary="Show a goal: its steps, what it has used of each limit, and when the host looks at it next.",
 )
 show_command(
-    app, goals.create_goal, says(IS_NOW), name="create", arguments=("title",), options={"description": DESCRIPTION}
+    app,
+    goals.create_goal,
+    sentence_formatter(IS_NOW),
+    name="create",
+    arguments=("title",),
+    options={"description": DESCRIPTION},
 )
-show_command(app, goals.pause_goal, says(IS_NOW), name="pause")
-show_command(app, goals.resume_goal, says(IS_NOW), name="resume")
-show_command(app, goals.cancel_goal, says(IS_NOW), name="cancel")
-delete_command(app, goals.delete_goal, _ask, says("The goal {goal_id} was deleted."))
+show_command(app, goals.pause_goal, sentence_formatter(IS_NOW), name="pause")
+show_command(app, goals.resume_goal, sentence_formatter(IS_NOW), name="resume")
+show_command(app, goals.cancel_goal, sentence_formatter(IS_NOW), name="cancel")
+delete_command(app, goals.delete_goal, _ask, sentence_formatter("The goal {goal_id} was deleted."))

@@ -7,7 +7,7 @@ import typer
 
 from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.console.id_prefix import complete_id
-from sophon_hosting.cli.operation_commands import Row, list_command, says, show_command
+from sophon_hosting.cli.operation_commands import Row, list_command, sentence_formatter, show_command
 from sophon_hosting.features.approvals import grants
 from sophon_hosting.operations.client import Client
 
@@ -42,7 +42,7 @@ show_command(
 show_command(
     app,
     grants.revoke_grant,
-    says("{grant_id} is revoked: {tool} asks again"),
+    sentence_formatter("{grant_id} is revoked: {tool} asks again"),
     name="revoke",
     find_id=_find_id,
     options={"grant_id": GrantArgument},

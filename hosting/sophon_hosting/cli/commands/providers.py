@@ -1,7 +1,7 @@
 """`sophon providers`: keys, cool-downs and circuit breaker of a host's providers; reset of one."""
 
 from sophon_hosting.cli.common_options import command_group
-from sophon_hosting.cli.operation_commands import list_command, says, show_command
+from sophon_hosting.cli.operation_commands import list_command, sentence_formatter, show_command
 from sophon_hosting.features.providers import operations as providers
 
 app = command_group("List the providers of a host with keys, cool-downs and circuit breakers, and reset one.")
@@ -21,4 +21,6 @@ list_command(
     },
     "There are no providers.",
 )
-show_command(app, providers.reset_provider, says("{provider} is called again; it is {health}"), name="reset")
+show_command(
+    app, providers.reset_provider, sentence_formatter("{provider} is called again; it is {health}"), name="reset"
+)

@@ -12,7 +12,7 @@ from sophon_hosting.cli.bootstrap import create_store, load_cli_settings
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
 from sophon_hosting.cli.console.output import write_notice, write_result, write_rows
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.operation_commands import says, show_command
+from sophon_hosting.cli.operation_commands import sentence_formatter, show_command
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.features.learning.results import RouteAverageView, trajectory_from_json
 from sophon_hosting.features.learning.routing import get_routing, reset_routing
@@ -66,7 +66,7 @@ def stats(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = F
             )
 
 
-show_command(app, reset_routing, says("{deleted} averages were deleted"), name="reset")
+show_command(app, reset_routing, sentence_formatter("{deleted} averages were deleted"), name="reset")
 
 
 def _row(average: RouteAverageView) -> list[str]:

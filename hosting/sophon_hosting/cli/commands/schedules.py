@@ -11,7 +11,7 @@ from sophon.schedules.wording import format_moment
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
 from sophon_hosting.cli.console.id_prefix import complete_id
 from sophon_hosting.cli.console.output import fact_lines, write_result
-from sophon_hosting.cli.operation_commands import Row, list_command, says, show_command
+from sophon_hosting.cli.operation_commands import Row, list_command, sentence_formatter, show_command
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.features.schedules import operations as schedules
 from sophon_hosting.operations.client import Client
@@ -137,4 +137,4 @@ show_command(
     summary="Let a paused schedule go on, from its next time on.",
     **NAMED,
 )
-show_command(app, schedules.remove_schedule, says("{schedule_id} is removed"), name="remove", **NAMED)
+show_command(app, schedules.remove_schedule, sentence_formatter("{schedule_id} is removed"), name="remove", **NAMED)

@@ -8,7 +8,7 @@ from sophon.errors import SophonError
 from sophon_hosting.cli.commands.trace import find_trace
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, TaskArgument, command_group
 from sophon_hosting.cli.console.output import write_result
-from sophon_hosting.cli.operation_commands import Row, list_command, says, show_command
+from sophon_hosting.cli.operation_commands import Row, list_command, sentence_formatter, show_command
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.features.tasks import operations as tasks
 from sophon_hosting.rendering.value_formatting import format_time
@@ -43,7 +43,7 @@ def show(ctx: typer.Context, task: TaskArgument, url: HostUrlOption = None, as_j
     write_result(row, _task_lines(row), as_json=as_json)
 
 
-show_command(app, tasks.cancel_task, says("{task_id} is {status}"), name="cancel")
+show_command(app, tasks.cancel_task, sentence_formatter("{task_id} is {status}"), name="cancel")
 
 
 class LocalTurn(SophonError):

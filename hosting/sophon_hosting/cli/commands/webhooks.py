@@ -1,7 +1,7 @@
 """`sophon webhooks`: the webhooks of a running host, and a test event for an outgoing one."""
 
 from sophon_hosting.cli.common_options import command_group
-from sophon_hosting.cli.operation_commands import list_command, says, show_command
+from sophon_hosting.cli.operation_commands import list_command, sentence_formatter, show_command
 from sophon_hosting.features.webhooks import operations as webhooks
 
 app = command_group("List the webhooks of a host with their waiting and undelivered events, and try one.")
@@ -19,4 +19,4 @@ list_command(
     },
     "There are no webhooks; they are listed in the settings Webhooks.Incoming and Webhooks.Outgoing.",
 )
-show_command(app, webhooks.test_webhook, says("The test event {entry_id} is being sent."), name="test")
+show_command(app, webhooks.test_webhook, sentence_formatter("The test event {entry_id} is being sent."), name="test")

@@ -1,4 +1,4 @@
-"""Ids that a person shortens: the first characters that no other id begins with."""
+"""Completion of an id from a unique prefix."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Way of a client to the store where no host runs: operations run in this process, on the configured store."""
+"""Transport of the client where no host runs: operations run in this process, on the configured store."""
 
 from contextlib import nullcontext
 from typing import Any

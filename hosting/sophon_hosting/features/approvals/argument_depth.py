@@ -1,4 +1,4 @@
-"""Nesting of the arguments of a tool call, measured without recursion: a client may nest them as deep as it likes."""
+"""Depth limit of nested JSON in the arguments of a tool call, checked without recursion."""
 
 from typing import cast
 
