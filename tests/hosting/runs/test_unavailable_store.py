@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -209,13 +209,17 @@ async def test_the_time_to_decide_begins_when_the_question_is_stored(world, host
         await world.clock.advance(5)
     allow_writes(store)
 
-    async def is_asked() -> bool:
-        await world.clock.advance(1)
-        return bool(await store.approvals.list())
+    allowed_at = world.clock.now()
 
-    await world.until(is_asked)
+    async def is_suspended() -> bool:
+        await world.clock.advance(0.05)  # the turn sleeps before it repeats what was refused
+        return (await world.run(receipt)).status == "suspended"
+
+    await world.until(is_suspended)
     approval = await world.suspended(host, receipt)
-    await world.clock.advance(240)
+    expires_at = (await store.approvals.get(approval)).request.expires_at
+    assert expires_at >= allowed_at + timedelta(minutes=5)
+    await world.clock.advance((expires_at - world.clock.now() - timedelta(minutes=1)).total_seconds())
     await host.approvals.decide(approval, world.approve, "ada")
     assert (await world.ended(receipt)).response["text"] == "Done: paid Bob"
 
