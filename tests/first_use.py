@@ -8,10 +8,10 @@ from pathlib import Path
 from sophon.security.known_secrets import KNOWN_SECRETS
 from sophon.services import Services
 from sophon.settings import load_settings
-from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
-from sophon_hosting.cli.chat.chat_session import TurnChoices
-from sophon_hosting.cli.chat.remote_turn import RemoteTurnClient
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.programs.chat.approval_prompt import TerminalApprovalGate
+from sophon_hosting.programs.chat.chat_session import TurnChoices
+from sophon_hosting.programs.chat.remote_turn import RemoteTurnClient
 
 
 def use_host_once() -> None:

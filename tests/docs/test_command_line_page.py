@@ -1,21 +1,20 @@
 """docs/cli.md is made of the commands, so what `--help` says of them must be whole."""
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import pytest
 import typer
 from typer.main import get_command
 
-from sophon_hosting.cli.app import COMMANDS
+from sophon_hosting.cli.app import COMMANDS, import_command
 from sophon_hosting.reference.command_tables import PAGES, command_sections, commands_table
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_and_its_parameters_have_a_sentence_and_a_named_value(name: str) -> None:
     silent: list[str] = []
-    for path, command in _walk(name, get_command(import_module(f"sophon_hosting.cli.commands.{name}").app)):
+    for path, command in _walk(name, get_command(import_command(name).app)):
         context = typer.Context(command)
         silent += [] if command.help else [path]
         for each in command.params:

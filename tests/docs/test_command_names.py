@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 from typer.main import get_command
 
-from sophon_hosting.cli.app import COMMANDS
+from sophon_hosting.cli.app import COMMANDS, import_command
 
 ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"`(sophon [^`\n]+)`|^ *(sophon [a-z-][^\n]*)$", re.MULTILINE)
@@ -31,7 +30,7 @@ def _list_named() -> Iterator[tuple[str, str]]:
 
 
 def _list_verbs(command: str) -> set[str]:
-    group = get_command(import_module(f"sophon_hosting.cli.commands.{command}").app)
+    group = get_command(import_command(command).app)
     return set(getattr(group, "commands", ()))
 
 

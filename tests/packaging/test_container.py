@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon_hosting.cli.allocator_limits import MALLOPT_OPTIONS
+from sophon_hosting.programs.allocator_limits import MALLOPT_OPTIONS
 from tests.programs import program
 
 __all__ = ["program"]

@@ -128,7 +128,7 @@ def test_a_provider_with_an_adapter_loads_no_litellm_and_no_openai(tmp_path: Pat
     code = f"""
 from pathlib import Path
 from sophon.services import Services
-import sophon_hosting.cli.serve_host, sophon_hosting.host_server
+import sophon_hosting.programs.serve_host, sophon_hosting.host_server
 provider = {{"Id": "p", "Type": "openai_compatible", "BaseUrl": "http://127.0.0.1:9/v1", "Models": ["m"]}}
 from sophon.settings import Settings
 settings = Settings.from_mapping({{"Providers": [provider]}})
@@ -141,7 +141,7 @@ def test_a_host_that_is_ready_and_has_answered_has_loaded_only_what_it_uses(tmp_
     code = f"""
 import asyncio, urllib.request
 from pathlib import Path
-import sophon_hosting.cli.serve_host  # what the command imports
+import sophon_hosting.programs.serve_host  # what the command imports
 from sophon.services import Services
 from sophon_hosting.host_server import HostServer, bind_address
 
@@ -195,7 +195,7 @@ def test_serve_with_plain_options_loads_no_typer(tmp_path: Path) -> None:
     code = f"""
 import os
 os.chdir({str(tmp_path)!r})
-from sophon_hosting.cli.direct_serve import run_serve
+from sophon_hosting.programs.direct_serve import run_serve
 assert run_serve(["serve", "--port", "0", "--log", "text", "--set", "Logging.Level=Error"]) == 1
 for line in ("serve --help|serve --port x|serve --port 65536|serve --por 1|serve serve|serve --port|serve --port=1|"
              "serve -- --port 1|chat||--debug").split("|"):

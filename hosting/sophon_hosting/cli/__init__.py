@@ -3,9 +3,12 @@
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Final
 
-from sophon_hosting.cli.direct_serve import run_serve
+DIRECT_SERVE: Final = "sophon_hosting.programs.direct_serve"
+"""Module that runs `sophon serve` with plain options; imported by its path, as every command is."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -16,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     words = sys.argv[1:] if arguments is None else arguments
     open_closed_streams()
-    code = run_serve(words)
+    code = import_module(DIRECT_SERVE).run_serve(words)
     if code is None:
         from sophon_hosting.cli.app import run_command_line  # lazy: a host needs no typer
 

@@ -2,10 +2,10 @@
 
 import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -15,7 +15,8 @@ from sophon_hosting.cli.global_options import GlobalOptions, hoist_global_option
 
 PROGRAM = "sophon"
 
-COMMANDS = {
+
+COMMANDS: Final[Mapping[str, str]] = {
     "serve": "Run the host: web page, API, Socket.IO and worker.",
     "chat": "Chat with the agent: one message, or interactively.",
     "help": "Show the help of a command, as --help does.",
@@ -56,7 +57,52 @@ COMMANDS = {
     "migrate": "Show whether the schema of the store is up to date, and migrate it.",
     "init": "Write an initial appsettings.json and the workspace files.",
 }
-"""Command name to help text. The module with the name of the command holds a typer application named `app`."""
+"""Help text of each command, in the order in which a new user needs them."""
+
+MODULES: Final[Mapping[str, str]] = {
+    "serve": "programs.serve",
+    "chat": "programs.chat.command",
+    "help": "programs.help",
+    "models": "features.providers.model_commands",
+    "chain": "programs.chain",
+    "policy": "features.guards.policy_commands",
+    "channels": "features.channels.commands",
+    "tools": "features.tools.commands",
+    "doctor": "programs.doctor.command",
+    "config": "programs.config",
+    "sessions": "features.sessions.commands",
+    "tasks": "features.tasks.commands",
+    "approvals": "features.approvals.commands",
+    "goals": "features.goals.commands",
+    "grants": "features.approvals.grant_commands",
+    "schedules": "features.schedules.commands",
+    "pairing": "features.channels.pairing_commands",
+    "tokens": "features.tokens.commands",
+    "queue": "features.queue.commands",
+    "providers": "features.providers.commands",
+    "routing": "features.learning.routing_commands",
+    "decide": "programs.decide",
+    "trace": "features.tasks.trace_commands",
+    "status": "programs.status",
+    "usage": "features.usage.commands",
+    "audit": "features.guards.audit_commands",
+    "trajectories": "features.learning.trajectory_commands",
+    "memory": "features.memory.commands",
+    "preferences": "features.preferences.commands",
+    "persons": "features.persons.commands",
+    "agents": "features.agents.commands",
+    "skills": "features.skills.commands",
+    "mcp": "programs.mcp",
+    "webhooks": "features.webhooks.commands",
+    "snapshots": "features.snapshots.commands",
+    "store": "programs.store",
+    "worker": "programs.worker",
+    "migrate": "programs.migrate",
+    "init": "programs.init",
+}
+"""Module of this package that holds the typer application of a command, named `app`. A path, not an import: nothing is
+loaded before it is called, and the features stand above the command line.
+"""
 
 HOST_COMMANDS = ("serve", "worker")
 
@@ -79,7 +125,7 @@ class LazyCommandGroup(TyperGroup):
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the command names, in the order in which a new user needs them."""
+        """Return the command names, in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -88,12 +134,17 @@ class LazyCommandGroup(TyperGroup):
             near = difflib.get_close_matches(cmd_name, COMMANDS, n=2)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"there is no command {cmd_name!r}{hint}")
-        return get_command(import_module(f"sophon_hosting.cli.commands.{cmd_name}").app)
+        return get_command(import_command(cmd_name).app)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands without importing any of them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def import_command(name: str) -> Any:
+    """Import the module of a command."""
+    return import_module(f"sophon_hosting.{MODULES[name]}")
 
 
 app = typer.Typer(cls=LazyCommandGroup, rich_markup_mode=None, add_completion=False)
@@ -115,9 +166,7 @@ def root_command(
 
         typer.echo(f"{PROGRAM} {__version__}")
     elif ctx.invoked_subcommand is None and sys.stdin is not None and sys.stdin.isatty():
-        from sophon_hosting.cli.commands.chat import run_chat  # lazy: `--help` must not import the chat
-
-        raise typer.Exit(run_chat(options))
+        raise typer.Exit(import_command("chat").run_chat(options))
     elif ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
 

@@ -4,10 +4,10 @@ from sophon_hosting.features.agents.operations import table as agents
 from sophon_hosting.features.approvals.grants import table as grants
 from sophon_hosting.features.approvals.operations import table as approvals
 from sophon_hosting.features.attachments.operations import table as attachments
+from sophon_hosting.features.channels.operations import table as channels
 from sophon_hosting.features.goals.operations import table as goals
 from sophon_hosting.features.guards.audit import table as audit
 from sophon_hosting.features.guards.operations import table as guards
-from sophon_hosting.features.host.channels import table as channels
 from sophon_hosting.features.host.logs import table as logs
 from sophon_hosting.features.host.operations import table as host
 from sophon_hosting.features.imports.operations import table as imports
@@ -35,6 +35,7 @@ from sophon_hosting.features.traces.operations import table as traces
 from sophon_hosting.features.traces.replays import table as replays
 from sophon_hosting.features.usage.operations import table as usage
 from sophon_hosting.features.webhooks.operations import table as webhooks
+from sophon_hosting.operations.current_user import table as current_user
 from sophon_hosting.operations.table import Registry
 
 REGISTRY = Registry(
@@ -55,6 +56,7 @@ REGISTRY = Registry(
         persons,
         preferences,
         schedules,
+        current_user,
         host,
         channels,
         logs,

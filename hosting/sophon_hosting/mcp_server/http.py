@@ -16,9 +16,9 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import SystemClock
 from sophon.errors import InputError, SophonError
 from sophon.principals import LOCAL_USER
-from sophon_hosting.features.host.operations import get_current_user
 from sophon_hosting.mcp_server.server import create_server
 from sophon_hosting.operations.client import AsyncClient, HostError, HostUnreachable
+from sophon_hosting.operations.current_user import get_current_user
 
 PATH = "/mcp"
 SHUTDOWN_SECONDS = 5

@@ -9,10 +9,10 @@ import mcp_types as types
 
 from sophon.errors import SophonError
 from sophon.security import redact
-from sophon_hosting.features.host.results import CurrentUser
 from sophon_hosting.features.registry import REGISTRY
 from sophon_hosting.mcp_server.token_rights import has_permission
 from sophon_hosting.operations.client import AsyncClient
+from sophon_hosting.operations.current_user import CurrentUser
 from sophon_hosting.operations.json_schemas import JsonSchema, json_result, self_contained_schema
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import request_shape

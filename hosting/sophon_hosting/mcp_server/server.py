@@ -17,7 +17,6 @@ from sophon._version import __version__
 from sophon.clock import Clock
 from sophon.errors import SophonError
 from sophon.security import describe_error, redact
-from sophon_hosting.features.host.operations import get_current_user
 from sophon_hosting.features.sessions.history import list_messages
 from sophon_hosting.features.sessions.operations import list_sessions
 from sophon_hosting.features.tasks.messages import call_tool, send_message
@@ -27,6 +26,7 @@ from sophon_hosting.mcp_server.task_follower import JsonRow, follow_task
 from sophon_hosting.mcp_server.token_rights import has_permission
 from sophon_hosting.mcp_server.tool_changes import ConnectionToolWatch, serve_subscription
 from sophon_hosting.operations.client import AsyncClient, HostError
+from sophon_hosting.operations.current_user import get_current_user
 
 log = logging.getLogger("sophon.mcp")
 

@@ -8,10 +8,10 @@ from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
 
 from sophon.clock import SystemClock
-from sophon_hosting.features.host.operations import get_current_user
 from sophon_hosting.mcp_server.server import create_server
 from sophon_hosting.mcp_server.tool_changes import ConnectionToolWatch
 from sophon_hosting.operations.client import AsyncClient
+from sophon_hosting.operations.current_user import get_current_user
 
 
 async def serve_stdio(url: str, token: str | None) -> None:

@@ -1,7 +1,7 @@
 """Rights of a token as `/api/me` says them: what is offered. What may be done, the host decides with each request."""
 
 from sophon_hosting.client_api.rights import CALL_SCOPE, OPERATOR_SCOPE
-from sophon_hosting.features.host.results import CurrentUser
+from sophon_hosting.operations.current_user import CurrentUser
 from sophon_hosting.operations.permission import TOKEN_ONLY
 
 

@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Any, Final
 
 import typer
 from typer.main import get_command
 
-from sophon_hosting.cli.app import COMMANDS, PROGRAM, app
+from sophon_hosting.cli.app import COMMANDS, PROGRAM, app, import_command
 from sophon_hosting.operations.doc_tables import render_table
 
 OPTIONS_OF_MANY: Final[Mapping[str, str]] = {
@@ -84,7 +83,7 @@ def command_sections() -> str:
 
 
 def _section(name: str) -> str:
-    command = get_command(import_module(f"sophon_hosting.cli.commands.{name}").app)
+    command = get_command(import_command(name).app)
     usages = dict(_list_usages(name, command))
     about = [] if _runs_alone(command) else [_one_line(command.help)]
     about += [f"See {PAGES[name]}."] if name in PAGES else []

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sophon_hosting.cli.allocator_limits import MALLOPT_OPTIONS, limit_allocator, select_options
+from sophon_hosting.programs.allocator_limits import MALLOPT_OPTIONS, limit_allocator, select_options
 
 ALL = dict(MALLOPT_OPTIONS.values())
 IS_GLIBC = platform.libc_ver()[0] == "glibc"
@@ -46,7 +46,7 @@ def test_freed_texts_leave_the_process_although_a_larger_one_was_freed() -> None
     # In a process of its own: it counts what stays resident after texts of 300 kB were freed in disorder.
     program = """
 import sys
-from sophon_hosting.cli.allocator_limits import limit_allocator
+from sophon_hosting.programs.allocator_limits import limit_allocator
 if sys.argv[1] == "limited":
     limit_allocator({})
 def resident():

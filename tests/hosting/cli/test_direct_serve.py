@@ -3,9 +3,9 @@
 import pytest
 from typer.main import get_command
 
-from sophon_hosting.cli import direct_serve
-from sophon_hosting.cli.commands import serve as command
 from sophon_hosting.cli.global_options import GlobalOptions, hoist_global_options
+from sophon_hosting.programs import direct_serve
+from sophon_hosting.programs import serve as command
 
 PLAIN = [
     ["serve"],
@@ -26,7 +26,7 @@ def test_typer_and_the_direct_way_run_the_same_host(words: list[str], monkeypatc
         runs.append((options, *arguments))
         return 7
 
-    monkeypatch.setattr("sophon_hosting.cli.serve_host.run_host", run_host)
+    monkeypatch.setattr("sophon_hosting.programs.serve_host.run_host", run_host)
     monkeypatch.setattr(command, "run_host", run_host)
     assert direct_serve.run_serve(words) == 7
     from sophon_hosting.cli.app import app
@@ -40,12 +40,12 @@ def test_an_error_and_an_interruption_end_as_with_typer(monkeypatch: pytest.Monk
     def fail(*_: object, **__: object) -> int:
         raise ValueError("no way")
 
-    monkeypatch.setattr("sophon_hosting.cli.serve_host.run_host", fail)
+    monkeypatch.setattr("sophon_hosting.programs.serve_host.run_host", fail)
     assert direct_serve.run_serve(["serve"]) == 1
     assert "no way" in capsys.readouterr().err
 
     def interrupt(*_: object, **__: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sophon_hosting.cli.serve_host.run_host", interrupt)
+    monkeypatch.setattr("sophon_hosting.programs.serve_host.run_host", interrupt)
     assert direct_serve.run_serve(["serve"]) == 130

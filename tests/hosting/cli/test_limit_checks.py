@@ -6,7 +6,7 @@ from sophon import Services
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Hosting, ModelInfo
 from sophon.testing import FunctionModel
-from sophon_hosting.cli.doctor.limit_checks import check_prices
+from sophon_hosting.programs.doctor.limit_checks import check_prices
 
 
 async def answer(request: object) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sophon import Services
-from sophon_hosting.cli.doctor.checks import check_commands
-from sophon_hosting.cli.process_hardening import protect_process
+from sophon_hosting.programs.doctor.checks import check_commands
+from sophon_hosting.programs.process_hardening import protect_process
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
 
@@ -19,7 +19,7 @@ HOST = """
 import asyncio, sys
 from pathlib import Path
 from sophon import Services
-from sophon_hosting.cli.process_hardening import protect_process
+from sophon_hosting.programs.process_hardening import protect_process
 
 services = Services(folder=Path(sys.argv[2]), settings={"Tools": {"Disabled": sys.argv[3:]}})
 if sys.argv[1] == "protected":

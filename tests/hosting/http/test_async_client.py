@@ -8,9 +8,9 @@ import pytest
 from sophon.errors import InputError
 from sophon_hosting.client_api.reply import File
 from sophon_hosting.features.attachments.operations import download_attachment, upload_attachment
-from sophon_hosting.features.host.operations import get_current_user
 from sophon_hosting.features.schedules.operations import add_schedule, get_schedule, list_schedules
 from sophon_hosting.operations.client import AsyncClient, HostError
+from sophon_hosting.operations.current_user import get_current_user
 from tests.hosting.http.conftest import Api
 from tests.hosting.large_texts.test_example_clients import EXAMPLES, run_client
 

@@ -5,10 +5,10 @@ import json
 import httpx
 import pytest
 
-from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
-from sophon_hosting.cli.chat.chat_session import TurnChoices
-from sophon_hosting.cli.chat.remote_turn import RemoteTurnClient
 from sophon_hosting.events.replay import MAX_REPLAY_BYTES
+from sophon_hosting.programs.chat.approval_prompt import TerminalApprovalGate
+from sophon_hosting.programs.chat.chat_session import TurnChoices
+from sophon_hosting.programs.chat.remote_turn import RemoteTurnClient
 from tests.long_texts import MEGABYTE, text_of
 
 ENDS = ("task_completed", "task_failed", "task_cancelled")

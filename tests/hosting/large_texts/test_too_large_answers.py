@@ -7,9 +7,9 @@ import openai
 import pytest
 
 from sophon.events import TaskFailed
-from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
-from sophon_hosting.cli.chat.chat_session import TurnChoices
-from sophon_hosting.cli.chat.remote_turn import RemoteTurnClient
+from sophon_hosting.programs.chat.approval_prompt import TerminalApprovalGate
+from sophon_hosting.programs.chat.chat_session import TurnChoices
+from sophon_hosting.programs.chat.remote_turn import RemoteTurnClient
 
 CODE = "response_too_large"
 LIMIT = 100_000

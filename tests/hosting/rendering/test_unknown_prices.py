@@ -8,9 +8,9 @@ import pytest
 from sophon import Services, Usage
 from sophon.models.model import Hosting, ModelInfo
 from sophon.testing import FunctionModel
-from sophon_hosting.cli.commands.worker import worker_startup_lines
-from sophon_hosting.cli.serve_host import host_startup_lines
 from sophon_hosting.host_server import ListenAddress
+from sophon_hosting.programs.serve_host import host_startup_lines
+from sophon_hosting.programs.worker import worker_startup_lines
 from sophon_hosting.rendering.task_events import format_task
 from sophon_hosting.rendering.unknown_prices import find_unknown_prices, list_price_warnings
 from sophon_hosting.rendering.value_formatting import format_usage_cost

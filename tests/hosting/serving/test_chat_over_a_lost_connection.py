@@ -9,11 +9,11 @@ import pytest
 from sophon import Services
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
-from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
-from sophon_hosting.cli.chat.chat_session import TurnChoices
-from sophon_hosting.cli.chat.remote_turn import RemoteTurnClient
-from sophon_hosting.cli.remote import socketio_connection
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.programs.chat import socketio_connection
+from sophon_hosting.programs.chat.approval_prompt import TerminalApprovalGate
+from sophon_hosting.programs.chat.chat_session import TurnChoices
+from sophon_hosting.programs.chat.remote_turn import RemoteTurnClient
 from tests.programs import PATIENCE_SECONDS
 
 

@@ -6,8 +6,8 @@ from sophon import Services
 from sophon.errors import StoreError
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
-from sophon_hosting.cli.shutdown_signals import run_until_stopped
 from sophon_hosting.host import Host
+from sophon_hosting.programs.shutdown_signals import run_until_stopped
 from sophon_hosting.store_lease import StoreLease
 from sophon_middlewares.chains import twelve
 

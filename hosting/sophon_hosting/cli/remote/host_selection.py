@@ -3,10 +3,9 @@
 import ipaddress
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from urllib.parse import urlsplit
 
-from sophon.errors import InputError, SophonError
+from sophon.errors import InputError
 from sophon.principals import LOCAL_USER
 from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import load_cli_settings
@@ -14,10 +13,9 @@ from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_probe import probe_host
 from sophon_hosting.cli.remote.store_send import StoreSend
-from sophon_hosting.features.host.operations import get_current_user
-from sophon_hosting.features.queue.operations import wake_outbox
 from sophon_hosting.instance_id import compute_instance_id
 from sophon_hosting.operations.client import Client, HostError, HttpSend
+from sophon_hosting.operations.current_user import get_current_user
 
 TOKEN_VARIABLE = "SOPHON_TOKEN"  # noqa: S105 - the name of a variable
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -80,16 +78,6 @@ def find_client(options: GlobalOptions, url: str | None = None) -> Client | None
         return None
     _check_instance(options, settings, address, instance)
     return connect_client(address, find_access_token(settings, address))
-
-
-def wake_running_host(options: GlobalOptions, settings: Settings) -> None:
-    """Have the running host of the settings, if any, send at once what this command has stored in the outbox.
-
-    One that cannot be asked, because it runs elsewhere or this command has no operator's token, finds it by itself.
-    """
-    with suppress(SophonError):
-        address = find_running_host(options, settings)
-        connect_client(address, find_access_token(settings, address)).call(wake_outbox)
 
 
 def default_session_id(url: str, token: str | None, session_id: str) -> str:

@@ -1,12 +1,9 @@
-"""Operations on the host itself: the current user, the chain and the processes of the group."""
+"""Operations on the host itself: the chain and the processes of the group."""
 
-from sophon._version import __version__
 from sophon.chain.order_constraints import get_middleware_name, read_order_constraints
-from sophon.security.permission_levels import FEATURES
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.host.results import (
     ChainView,
-    CurrentUser,
     HostList,
     host_to_json,
 )
@@ -14,23 +11,6 @@ from sophon_hosting.operations.request import NoFields
 from sophon_hosting.operations.table import Table
 
 table = Table("host")
-
-
-@table.operation("GET /api/me", needs=())
-async def get_current_user(caller: Caller, request: NoFields) -> CurrentUser:
-    """Return the user of the request and what the user may use, and the version of the host.
-
-    `features` are those of the permission `level`; `scopes` are those of an API token, null without one.
-    """
-    user, rights = caller.user, caller.rights
-    return {
-        "user": user.id,
-        "operator": user.operator,
-        "version": __version__,
-        "level": rights.level.label,
-        "features": [feature for feature in FEATURES if rights.allows(feature)],
-        "scopes": None if rights.scopes is None else sorted(rights.scopes),
-    }
 
 
 @table.operation("GET /api/chain", needs="Read")

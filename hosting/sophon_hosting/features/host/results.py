@@ -1,26 +1,12 @@
-"""Results about the host: the current user, the chain, the processes of the group, log lines."""
+"""Results about the host: the chain, the processes of the group, log lines."""
 
 import logging
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 from sophon._python.lazy_typed_dict import TypedDict
-from sophon.security.permission_levels import Feature, LevelLabel
 from sophon_hosting.leadership.host_registry import HostDescription, ProcessRole
 from sophon_hosting.observability.log_buffer import LogLine
-
-
-class CurrentUser(TypedDict):
-    """The user of the request, what the user may use, and the version of the host; `scopes` of the token, null if the
-    user has logged in without one.
-    """
-
-    user: str
-    operator: bool
-    version: str
-    level: LevelLabel
-    features: list[Feature]
-    scopes: list[str] | None
 
 
 class ChainMiddleware(TypedDict):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.approvals import Decision
-from sophon_hosting.cli.chat.approval_answers import (
+from sophon_hosting.programs.chat.approval_answers import (
     EditedArgumentsRequired,
     InvalidAnswer,
     parse_approval_answer,

@@ -11,8 +11,8 @@ from sophon.approvals import ApprovalRequest, Decision
 from sophon.messages import ToolCall
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
-from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate, approval_question_lines, format_time_left
 from sophon_hosting.cli.console.stdin_reader import StdinReader
+from sophon_hosting.programs.chat.approval_prompt import TerminalApprovalGate, approval_question_lines, format_time_left
 
 
 class RecordedOutput:

@@ -13,8 +13,8 @@ import pytest
 
 from sophon.chain.explanation import TABLE_WIDTH
 from sophon.memory.workspace_templates import WORKSPACE_TEMPLATES
-from sophon_hosting.cli.commands.usage import first_day
-from sophon_hosting.cli.doctor.checks import is_privileged
+from sophon_hosting.features.usage.commands import first_day
+from sophon_hosting.programs.doctor.checks import is_privileged
 from sophon_middlewares.chains import CHAINS
 
 Command = Callable[..., Any]

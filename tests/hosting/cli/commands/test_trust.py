@@ -16,11 +16,11 @@ from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.runs.contract import Run
 from sophon.stores.sql_store import SqlStore
 from sophon.tools.tool import Risk
-from sophon_hosting.cli.commands.worker import worker_startup_lines
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.serve_host import host_startup_lines
 from sophon_hosting.cli.settings_warnings import report_startup_warnings, warning_lines
 from sophon_hosting.host_server import bind_address
+from sophon_hosting.programs.serve_host import host_startup_lines
+from sophon_hosting.programs.worker import worker_startup_lines
 
 Command = Callable[..., Any]
 DANGEROUS = ("--set", "Approval.AutoApproveUpTo=Critical", "--set", 'Tools.AllowCidrs=["0.0.0.0/0"]')

@@ -8,8 +8,8 @@ from sophon.goals.commands import GoalCommands
 from sophon.schedules.library import Destination, ScheduleLibrary, pause_schedule
 from sophon.schedules.requests import ScheduleRequest
 from sophon.testing import VirtualClock
-from sophon_hosting.cli.doctor.automation_checks import check_automation, check_folders
 from sophon_hosting.events.stored_events import StoredEvents
+from sophon_hosting.programs.doctor.automation_checks import check_automation, check_folders
 from sophon_hosting.schedules.firing import note_outcome
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

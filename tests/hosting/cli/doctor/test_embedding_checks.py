@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sophon.settings import Settings
-from sophon_hosting.cli.doctor.embedding_checks import check_embedder
+from sophon_hosting.programs.doctor.embedding_checks import check_embedder
 
 
 @pytest.mark.parametrize(

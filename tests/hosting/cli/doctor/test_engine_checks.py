@@ -11,19 +11,19 @@ from urllib.parse import urlsplit
 import pytest
 
 from sophon.settings import Settings
-from sophon_hosting.cli.doctor import postgresql_checks, rabbitmq_checks, redis_checks
-from sophon_hosting.cli.doctor.engine_checks import check_engines, list_engines
-from sophon_hosting.cli.doctor.engine_findings import (
+from sophon_hosting.programs.doctor import postgresql_checks, rabbitmq_checks, redis_checks
+from sophon_hosting.programs.doctor.engine_checks import check_engines, list_engines
+from sophon_hosting.programs.doctor.engine_findings import (
     MAX_SKEW_SECONDS,
     check_skew,
     describe_connection_error,
     name_server,
     parse_version,
 )
-from sophon_hosting.cli.doctor.findings import DoctorFinding
-from sophon_hosting.cli.doctor.postgresql_checks import PostgresFacts, judge_postgresql
-from sophon_hosting.cli.doctor.rabbitmq_checks import RabbitFacts, judge_rabbitmq
-from sophon_hosting.cli.doctor.redis_checks import RedisFacts, facts_from_info, judge_redis
+from sophon_hosting.programs.doctor.findings import DoctorFinding
+from sophon_hosting.programs.doctor.postgresql_checks import PostgresFacts, judge_postgresql
+from sophon_hosting.programs.doctor.rabbitmq_checks import RabbitFacts, judge_rabbitmq
+from sophon_hosting.programs.doctor.redis_checks import RedisFacts, facts_from_info, judge_redis
 from tests import postgres
 
 PASSWORD = "kept-from-every-line"

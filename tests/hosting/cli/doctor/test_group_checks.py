@@ -11,7 +11,9 @@ from aiohttp.test_utils import TestServer
 
 from sophon._version import __version__
 from sophon.services import Services
-from sophon_hosting.cli.doctor.group_checks import (
+from sophon_hosting.leadership.fingerprint import compute_fingerprint
+from sophon_hosting.leadership.host_registry import HostDescription
+from sophon_hosting.programs.doctor.group_checks import (
     HANGING_FIX,
     NOT_READY_FIX,
     AnswerProblem,
@@ -19,8 +21,6 @@ from sophon_hosting.cli.doctor.group_checks import (
     find_answer_problem,
     judge_processes,
 )
-from sophon_hosting.leadership.fingerprint import compute_fingerprint
-from sophon_hosting.leadership.host_registry import HostDescription
 from tests import postgres
 from tests.programs import program
 

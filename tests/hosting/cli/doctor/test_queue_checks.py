@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sophon.services import Services
-from sophon_hosting.cli.doctor.queue_checks import check_queue, judge_queue
+from sophon_hosting.programs.doctor.queue_checks import check_queue, judge_queue
 from sophon_hosting.queue.contract import QueueStatistics
 from tests import postgres
 

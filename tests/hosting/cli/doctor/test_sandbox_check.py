@@ -8,9 +8,9 @@ import pytest
 from sophon import Services, tool
 from sophon.processes.sandbox_policy import Sandbox
 from sophon.skills.catalog import SkillCatalog
-from sophon_hosting.cli.doctor.checks import check_commands
-from sophon_hosting.cli.doctor.findings import DoctorFinding
-from sophon_hosting.cli.doctor.sandbox_checks import (
+from sophon_hosting.programs.doctor.checks import check_commands
+from sophon_hosting.programs.doctor.findings import DoctorFinding
+from sophon_hosting.programs.doctor.sandbox_checks import (
     SANDBOX_FIX,
     check_sandbox,
     check_skill_programs,

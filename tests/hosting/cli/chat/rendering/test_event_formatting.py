@@ -13,7 +13,7 @@ from sophon.events import (
     ToolCallCompleted,
 )
 from sophon.messages import Usage
-from sophon_hosting.cli.chat.rendering.event_formatting import (
+from sophon_hosting.programs.chat.rendering.event_formatting import (
     format_budget_alert,
     format_compaction,
     format_decision,

@@ -10,9 +10,9 @@ from rich.console import Console
 
 from sophon.events import StreamChunk, ToolCallCompleted
 from sophon.messages import Response
-from sophon_hosting.cli.chat.rendering.terminal_renderer import TerminalRenderer
-from sophon_hosting.cli.chat.rendering.terminal_writer import MarkdownStream, find_update
 from sophon_hosting.cli.console.output import create_console
+from sophon_hosting.programs.chat.rendering.terminal_renderer import TerminalRenderer
+from sophon_hosting.programs.chat.rendering.terminal_writer import MarkdownStream, find_update
 
 TEXT = """# Plan
 
@@ -180,6 +180,8 @@ def test_over_a_pipe_the_text_is_plain() -> None:
 
 
 def test_markdown_is_loaded_with_the_first_text_only() -> None:
-    program = "import sys, sophon_hosting.cli.commands.chat; print({'rich.markdown', 'pygments'} & set(sys.modules))"
+    program = (
+        "import sys, sophon_hosting.programs.chat.command; print({'rich.markdown', 'pygments'} & set(sys.modules))"
+    )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"

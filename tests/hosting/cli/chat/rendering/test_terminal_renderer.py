@@ -21,7 +21,7 @@ from sophon.events import (
     ToolCallStarted,
 )
 from sophon.messages import Response, Usage
-from sophon_hosting.cli.chat.rendering.terminal_renderer import TerminalRenderer
+from sophon_hosting.programs.chat.rendering.terminal_renderer import TerminalRenderer
 
 PLAN = {"id": "p", "goal": "both", "steps": [{"id": "s1", "description": "write", "estimated_risk": "medium"}]}
 

@@ -1,1 +1,0 @@
-"""The commands of `sophon`, one module per command."""

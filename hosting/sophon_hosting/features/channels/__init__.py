@@ -1,0 +1,1 @@
+"""Channels of a host: their health, their settings and pairing."""

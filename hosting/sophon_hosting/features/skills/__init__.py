@@ -1,0 +1,1 @@
+"""Skills: list, show, check, install and switch them."""

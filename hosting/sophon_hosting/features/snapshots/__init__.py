@@ -1,0 +1,1 @@
+"""Copies of files before tool calls: list, compare, restore and verify them."""

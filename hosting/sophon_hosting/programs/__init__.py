@@ -1,0 +1,1 @@
+"""Commands that run or inspect the whole product: serve, worker, chat, doctor, init, config, migrate."""

@@ -1,0 +1,27 @@
+"""Check of `sophon doctor` on the embedder; it asks no model."""
+
+import importlib.util
+from pathlib import Path
+
+from sophon.models.embeddings.sentence_transformers_embedder import DEFAULT_MODEL, EXTRA, find_packaged_model
+from sophon.settings import EmbeddingsSettings
+from sophon_hosting.programs.doctor.findings import DoctorFinding, ok, warning
+
+MISSING = "so nothing is found by similarity"
+
+
+def check_embedder(settings: EmbeddingsSettings) -> DoctorFinding:
+    """Name the embedder of the settings, and what a local one lacks."""
+    if settings.provider == "Hashing":
+        return ok("embeddings", "Hashing, built in: compares words and their parts, and knows no meaning")
+    if settings.provider != "SentenceTransformers":
+        where = f" at {settings.base_url}" if settings.base_url is not None else ""
+        return ok("embeddings", f"{settings.provider}: {settings.model}{where}")
+    model = settings.model or DEFAULT_MODEL
+    if importlib.util.find_spec("sentence_transformers") is None:
+        text = f"SentenceTransformers is not installed, {MISSING}"
+        return warning("embeddings", text, f"pip install '{EXTRA}'")
+    if settings.model is None and find_packaged_model(model) is None and not Path(model).is_dir():
+        text = f"the package {model} is not installed, {MISSING}"
+        return warning("embeddings", text, f"pip install {model}, or name another Embeddings.Model")
+    return ok("embeddings", f"SentenceTransformers: {model}")
