@@ -21,12 +21,12 @@ from sophon.stores.runs.contract import Run
 from sophon.task_types import TaskType
 from sophon_hosting.audit_heads import find_signing_key
 from sophon_hosting.background_loops import BackgroundLoops
-from sophon_hosting.chain_factory import records_turns
 from sophon_hosting.completion import complete
 from sophon_hosting.dead_letters import DeadLetters
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
+from sophon_hosting.host_chain import records_turns
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.queue.contract import TaskQueue

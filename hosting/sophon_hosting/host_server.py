@@ -19,7 +19,6 @@ from sophon.services import Services
 from sophon.settings import has_several_users
 from sophon.settings.loader import LoadedSettings
 from sophon.stores.factory import MEMORY_SCHEME
-from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.channels.factory import ConfiguredChannel, create_channels
 from sophon_hosting.channels.inbound.transcription import create_transcriber
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
@@ -30,6 +29,7 @@ from sophon_hosting.client_api.login_throttle import FORGET_SECONDS, LoginThrott
 from sophon_hosting.client_api.shared_failures import SharedFailures
 from sophon_hosting.fanout.factory import build_fanout
 from sophon_hosting.host import Host
+from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_hosting.http.connections.limiter import ConnectionLimiter
 from sophon_hosting.http.connections.limits import ConnectionLimits, read_file_limit

@@ -4,8 +4,8 @@ from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.services import Services
 from sophon.task_types import TaskType
-from sophon_hosting.chain_factory import build_named_chain
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.host_chain import build_named_chain
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.queue.opening import QueueOpening

@@ -35,7 +35,7 @@ def check_expected_stages(
         del expected[path]
         log.warning(
             "the setting %s does nothing in this chain, which has no %s: a host inserts it, and a program builds its "
-            "chain by sophon_hosting.chain_factory.build_named_chain(services, 'twelve'), or puts it there itself",
+            "chain by sophon_hosting.host_chain.build_named_chain(services, 'twelve'), or puts it there itself",
             path,
             " or ".join(stages),
         )

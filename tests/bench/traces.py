@@ -19,8 +19,8 @@ from typing import Any
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
-from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.host_chain import build_pipelines
 
 ROUNDS = 21
 TURNS = 40

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sophon import Services
 from sophon.chain.order_constraints import get_middleware_name
-from sophon_hosting.chain_factory import build_named_chain
+from sophon_hosting.host_chain import build_named_chain
 from sophon_middlewares.chains import CHAINS
 
 ROOT = Path(__file__).parents[2]

@@ -9,8 +9,8 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Services
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
-from sophon_hosting.chain_factory import build_named_chain, build_pipelines
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.host_chain import build_named_chain, build_pipelines
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.replay.recorded_turn import load_recorded_turn

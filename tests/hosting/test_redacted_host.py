@@ -8,8 +8,8 @@ from sophon import ModelRequest, Services
 from sophon.security import KNOWN_SECRETS
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
-from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.post_turn.runner import PostTurnRunner
 
 KEY = "correct-horse-battery"

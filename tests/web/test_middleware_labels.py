@@ -8,7 +8,7 @@ import pytest
 from sophon import Services
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.settings import GuardsSettings
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.host_chain import build_configured_chain
 from sophon_middlewares.chains import CHAINS
 
 SOURCE = Path(__file__).parents[2] / "hosting" / "web" / "src" / "model" / "middleware-labels.ts"

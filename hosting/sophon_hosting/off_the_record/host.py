@@ -15,8 +15,8 @@ from sophon.system_prompt import OFF_THE_RECORD_NOTICE
 from sophon.tools.declared_action_types import acts_despite_name
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
-from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host
+from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
 from sophon_hosting.off_the_record.errors import SWEEP_INTERVAL_SECONDS, OffTheRecordFull
 from sophon_hosting.off_the_record.session_ids import new_off_the_record_id

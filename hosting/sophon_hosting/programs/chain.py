@@ -10,11 +10,11 @@ from sophon.chain.order_constraints import get_middleware_name, read_order_const
 from sophon.chain.pipeline import Pipeline
 from sophon.errors import NotFound
 from sophon.services import Services
-from sophon_hosting.chain_factory import build_chain, build_configured_chain
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.host_chain import build_chain, build_configured_chain
 from sophon_middlewares.guards.description import describe_guards, format_guards
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)

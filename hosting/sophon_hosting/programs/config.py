@@ -9,7 +9,6 @@ from sophon.settings import DangerousSetting, Settings, settings_schema
 from sophon.settings import redact_settings as settings_json
 from sophon.settings.loader import load_valid_part
 from sophon.settings.secret_search import find_unresolved_secrets
-from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines
@@ -21,6 +20,7 @@ from sophon_hosting.cli.settings_warnings import (
     missing_lines,
     warning_lines,
 )
+from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.queue.factory import check_backend
 
 app = command_group("Show, validate and describe the settings.")

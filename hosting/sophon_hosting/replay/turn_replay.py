@@ -24,7 +24,7 @@ from sophon.tools.untrusted_text import ExternalText, find_fence_sources, unfenc
 from sophon.trace_context import TraceContext, derive_span_id, new_trace_id
 from sophon.traces.recorder import TracedTurn, TraceRecorder
 from sophon.traces.trace import Trace
-from sophon_hosting.chain_factory import build_named_chain, build_pipelines
+from sophon_hosting.host_chain import build_named_chain, build_pipelines
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.replay.recorded_turn import RecordedTurn
 from sophon_hosting.replay.store import create_replay_store

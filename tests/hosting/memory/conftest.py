@@ -15,9 +15,9 @@ from sophon.clock import Clock
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel
 from sophon.tools.untrusted_text import remove_fenced
-from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.host_chain import build_configured_chain
 from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from tests.databases import copy_database

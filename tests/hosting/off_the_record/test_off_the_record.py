@@ -16,7 +16,6 @@ from sophon.stores.factory import store_from_url
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.tools.registry import Toolbox, ToolRegistry
-from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_message import ClientMessage
@@ -28,6 +27,7 @@ from sophon_hosting.features.tasks.operations import list_tasks, send_feedback
 from sophon_hosting.features.tasks.results import TaskView
 from sophon_hosting.features.tasks.sending import send
 from sophon_hosting.host import Host
+from sophon_hosting.host_chain import build_configured_chain
 from sophon_hosting.observability.logging_setup import configure_logging
 from sophon_hosting.off_the_record.errors import OffTheRecordFull
 from sophon_hosting.off_the_record.host import IDLE_TIME, MAX_SESSIONS_PER_USER, OffTheRecordHost

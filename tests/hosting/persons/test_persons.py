@@ -39,8 +39,8 @@ from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.usage.contract import PayerLimits, Period, ProviderLimits
 from sophon.testing import FunctionModel, VirtualClock
-from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.host_chain import build_configured_chain
 from sophon_hosting.persons.export import PersonExport
 from sophon_hosting.persons.forgetting import Forgotten, PersonForgetting
 from sophon_hosting.persons.importing import import_person

@@ -11,8 +11,8 @@ from sophon.errors import RateLimited
 from sophon.events import AgentStatus, MemoryLearned, ModelAttempt, RouteChosen, SessionTitled, TaskCompleted
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel
-from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_hosting.run_authorship import OWN_TEXT

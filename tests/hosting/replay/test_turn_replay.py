@@ -14,7 +14,7 @@ from sophon.principals import LOCAL_USER
 from sophon.stores.factory import store_from_url
 from sophon.stores.traces.contract import TraceWrite
 from sophon.testing import FunctionModel, VirtualClock
-from sophon_hosting.chain_factory import build_pipelines
+from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.replay.comparison import compare
 from sophon_hosting.replay.recorded_turn import load_recorded_turn
 from sophon_hosting.replay.turn_replay import (

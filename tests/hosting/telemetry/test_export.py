@@ -195,7 +195,7 @@ import asyncio, sys
 from sophon import Services
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
-from sophon_hosting.chain_factory import build_pipelines
+from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.host import Host, RunRequest
 
 async def answer(request):

@@ -8,7 +8,7 @@ import pytest
 
 from sophon import ModelResponse, Pipeline, Services, ToolCall
 from sophon.testing import EventRecorder, ScriptedModel
-from sophon_hosting.chain_factory import build_named_chain
+from sophon_hosting.host_chain import build_named_chain
 from sophon_middlewares.chains import clawdesk
 
 LEVELS = {"Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}}

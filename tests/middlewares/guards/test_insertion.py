@@ -6,7 +6,7 @@ from sophon import Pipeline
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.services import Services
 from sophon.settings import GuardsSettings
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.host_chain import build_configured_chain
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import CHAINS, twelve
 from sophon_middlewares.guards.insertion import add_guards

@@ -8,7 +8,7 @@ from sophon.events import GuardVerdict
 from sophon.messages import ToolCall
 from sophon.models.model import ModelResponse
 from sophon.testing import EventRecorder, ScriptedModel, VirtualClock
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.host_chain import build_configured_chain
 from sophon_middlewares.chains import wasp
 from sophon_middlewares.guards.intent_gate import _judge  # pyright: ignore[reportPrivateUsage] - the rule itself
 from sophon_middlewares.inner.fast_path_call import FAST_PATH

@@ -14,7 +14,7 @@ from sophon.messages import Message as ChatMessage
 from sophon.models.model import Call, Purpose
 from sophon.security import KNOWN_SECRETS
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock
-from sophon_hosting.chain_factory import build_named_chain
+from sophon_hosting.host_chain import build_named_chain
 from sophon_middlewares import (
     AgenticLoop,
     Audit,

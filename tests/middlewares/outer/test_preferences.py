@@ -4,7 +4,7 @@ from sophon import ModelRequest, Services
 from sophon.errors import StoreUnavailable
 from sophon.preferences import Preferences
 from sophon.testing import FunctionModel, VirtualClock
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.host_chain import build_configured_chain
 
 GERMAN = Preferences(language="de", notes="I am blind")
 ASKED: list[tuple[str, str]] = []

@@ -11,7 +11,7 @@ from sophon.events import StageCompleted, StreamChunk, StreamReset
 from sophon.messages import ToolCall
 from sophon.models.model import ModelResponse
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.host_chain import build_configured_chain
 from tests.gate import Gate
 
 ALL = {"Replies": {"Validator": {"Enabled": True}, "Announcer": {"Enabled": True}, "UrlOutcomes": True}}

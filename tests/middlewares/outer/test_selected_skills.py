@@ -17,7 +17,7 @@ from sophon.skills.skill_package import SkillPackage
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
-from sophon_hosting.chain_factory import build_named_chain
+from sophon_hosting.host_chain import build_named_chain
 from tests.gate import Gate
 from tests.middlewares.outer.test_skills import write_skill
 

@@ -6,7 +6,7 @@ from sophon.models.model import ModelResponse
 from sophon.risk import Risk
 from sophon.testing import ScriptedModel, VirtualClock
 from sophon.tools.tool import tool
-from sophon_hosting.chain_factory import build_named_chain
+from sophon_hosting.host_chain import build_named_chain
 from tests.gate import Gate
 
 

@@ -7,7 +7,7 @@ import pytest
 from sophon import Pipeline, Services, ToolCall, tool
 from sophon.errors import CompositionError
 from sophon.testing import ScriptedModel
-from sophon_hosting.chain_factory import build_named_chain
+from sophon_hosting.host_chain import build_named_chain
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import clawft, twelve
 

@@ -7,7 +7,7 @@ import pytest
 from sophon import Services
 from sophon.errors import SettingsError
 from sophon.plugins.entry_points import MODELS_GROUP, TOOLS_GROUP, find_entry_points, load_installed_tools
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.host_chain import build_configured_chain
 
 CODE = '''
 from sophon import Pipeline, Response, tool

@@ -10,7 +10,7 @@ from sophon.builtin_tools.schedules import schedule_tools
 from sophon.errors import NotFound
 from sophon.front_matter import FileProblem
 from sophon.services import Services
-from sophon_hosting.chain_factory import list_chain_names
+from sophon_hosting.host_chain import list_chain_names
 
 
 def find_name_problems(services: Services, found: AgentSet) -> list[FileProblem]:

@@ -17,7 +17,6 @@ from sophon.security.policy import Policy
 from sophon.security.policy.policy_file import PolicyError
 from sophon.services import Services
 from sophon.settings import Settings
-from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
@@ -33,6 +32,7 @@ from sophon_hosting.features.guards.policy_overview import (
     policy_table,
     try_call,
 )
+from sophon_hosting.host_chain import build_configured_chain
 from sophon_hosting.schedules.factory import register_schedule_tools
 from sophon_middlewares.guards.description import describe_guards, format_guards
 

@@ -15,8 +15,8 @@ from sophon.principals import LOCAL_USER
 from sophon.security import describe_error
 from sophon.services import Services
 from sophon.stores.sessions.contract import SessionRecord
-from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.cli.error_reporting import EXIT_FAILURE, error_lines
+from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.programs.chat.chat_session import (
     SHORT_ID_CHARACTERS,
     CallableSkill,

@@ -17,10 +17,10 @@ from sophon.services import Services
 from sophon.settings import Settings
 from sophon.settings.loader import ENVIRONMENT_VARIABLE, SETTINGS_FILE_NAME
 from sophon.stores.health import RESERVE_BYTES
-from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.channels.factory import create_channels
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_warnings import find_settings_warnings
+from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok, warning
 from sophon_hosting.programs.process_hardening import COMMAND_TOOL, format_withheld_variable
 from sophon_hosting.rendering.value_formatting import format_bytes

@@ -8,7 +8,7 @@ import pytest
 from sophon import ModelRequest, ModelResponse, ToolCall, tool
 from sophon.errors import ToolError
 from sophon.testing import FunctionModel
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.host_chain import build_configured_chain
 
 LIMITED = {
     "Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}, "Levels": {"ZeroTrust": {"Tools": ["datetime.now"]}}},

@@ -12,7 +12,7 @@ from sophon.history_redaction import HIDDEN
 from sophon.messages import Usage
 from sophon.stores.traces.contract import TraceWrite
 from sophon.traces.trace import AttemptTrace, NoteTrace, StageTime, ToolTrace, Trace
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.host_chain import build_configured_chain
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

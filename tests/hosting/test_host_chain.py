@@ -10,8 +10,8 @@ from sophon.errors import CompositionError, NotFound, SettingsError
 from sophon.settings import Settings
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
-from sophon_hosting.chain_factory import build_configured_chain, build_named_chain, build_pipelines
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.host_chain import build_configured_chain, build_named_chain, build_pipelines
 from sophon_middlewares.chains import CHAINS, clawft, twelve
 from sophon_middlewares.chains.chain_settings import complete_for_chain
 from sophon_middlewares.outer.session_events import SessionEvents
