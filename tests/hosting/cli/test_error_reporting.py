@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.hosting.cli.conftest import PROGRAM, clean_environment
+from tests.hosting.conftest import PROGRAM, clean_environment
 
 Command = Callable[..., Any]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.hosting.cli.conftest import Command
+from tests.hosting.conftest import Command
 
 
 @pytest.mark.parametrize(

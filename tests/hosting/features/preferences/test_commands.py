@@ -1,6 +1,6 @@
 """`sophon preferences`, and `/preferences` in the chat of a terminal."""
 
-from tests.hosting.cli.conftest import Command
+from tests.hosting.conftest import Command
 
 
 def test_preferences_are_set_shown_and_taken_back(sophon: Command) -> None:

@@ -8,7 +8,7 @@ import pytest
 from sophon_hosting.cli.app import run_command_line
 from sophon_hosting.store_lease import StoreLease
 from tests.databases import SQLITE, copy_database
-from tests.hosting.cli.conftest import Command
+from tests.hosting.conftest import Command
 
 LINE = {"id": "a", "text": "Ada plays the bassoon", "created_at": "2026-01-01T00:00:00+00:00", "sources": []}
 

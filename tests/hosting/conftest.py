@@ -21,7 +21,7 @@ from sophon_hosting.cli.app import run_command_line
 from tests.fork_server import ForkedProcess
 from tests.programs import Process
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, "-m", "sophon_hosting.cli"]
 PATIENCE_SECONDS = 60.0
 

@@ -9,7 +9,7 @@ import pytest
 from sophon.settings import load_settings
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_warnings import report_startup_warnings
-from tests.hosting.cli.conftest import Command
+from tests.hosting.conftest import Command
 
 HOOK = {"Id": "hook", "Url": "https://example.org/hook", "Secret": "whsec_sixteen_letters_long"}
 OLGA = {"Id": "olga", "Operator": True}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosting.cli.conftest import Command
+from tests.hosting.conftest import Command
 
 
 def test_a_call_is_judged_with_tier_and_rule(sophon: Command, folder: Path) -> None:

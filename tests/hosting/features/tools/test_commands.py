@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sophon.skills.custom_tools import CustomToolDraft, CustomToolStore
-from tests.hosting.cli.conftest import Command
+from tests.hosting.conftest import Command
 
 LIMITED = {
     "Permissions": {

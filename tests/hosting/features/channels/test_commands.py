@@ -17,8 +17,8 @@ from tests.channels.telegram.bot_api import BotApi
 from tests.channels.telegram.conftest import api as api
 from tests.channels.whatsapp.conftest import graph as graph
 from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, GraphApi
-from tests.hosting.cli.commands.test_init_dialogue import Terminal
-from tests.hosting.cli.conftest import clean_environment
+from tests.hosting.conftest import clean_environment
+from tests.hosting.programs.test_init_dialogue import Terminal
 
 
 async def run(folder: Path, *arguments: str, said: str = "", **variables: str) -> tuple[int, str, str]:
