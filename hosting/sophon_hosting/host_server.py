@@ -113,8 +113,8 @@ def create_goal_engine(host: Host, channels: "Sequence[ConfiguredChannel]") -> "
     """Return the goal engine of a host; None with `Goals.Enabled` off, and then nothing of it is imported."""
     if not host.services.settings.goals.enabled:
         return None
+    from sophon_hosting.channels.owner_rights import OwnerRights
     from sophon_hosting.goals.engine import GoalEngine  # lazy: see above
-    from sophon_hosting.schedules.owner_rights import OwnerRights
 
     return GoalEngine(host, OwnerRights(host.services, channels).find_problem)
 

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, Final, Literal
 
 from sophon._python.lazy_pattern import lazy_pattern
+from sophon.autonomy import GOAL_AUTONOMY
 from sophon.context import Context
 from sophon.context.provenance import has_read_untrusted, is_of_program, list_person_texts
 from sophon.errors import BudgetExceeded, IllegalTransition, InputError, NotFound, ToolError
-from sophon.goals.autonomy import GOAL_AUTONOMY
 from sophon.goals.budget import GoalSpending, list_budget
 from sophon.goals.commands import GoalCommands, budget_from_settings
 from sophon.goals.goal import Goal

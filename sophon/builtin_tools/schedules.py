@@ -17,10 +17,10 @@ from sophon.context.provenance import (
 )
 from sophon.errors import InputError, NotFound, ToolError
 from sophon.events import ScheduleChanged
+from sophon.scheduled_turns import SCHEDULE
 from sophon.schedules.library import Destination, ScheduleLibrary
 from sophon.schedules.occurrences import Recurrence
 from sophon.schedules.requests import MAX_TEXT_CHARACTERS, ScheduleRequest
-from sophon.schedules.turn_mark import SCHEDULE
 from sophon.schedules.wishes import follows_from_people
 from sophon.schedules.wording import describe_recurrence, format_moment
 from sophon.stores.schedules.contract import Schedule

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from sophon.autonomy import GOAL_AUTONOMY
 from sophon.context.context import Context
 from sophon.context.state import TurnState
 from sophon.errors import NotFound
-from sophon.goals.autonomy import GOAL_AUTONOMY
 from sophon.messages import Message, ToolCall
-from sophon.schedules.turn_mark import SCHEDULE
+from sophon.scheduled_turns import SCHEDULE
 from sophon.security.taint import UNTAINTED
 from sophon.stores.data_labels.contract import session_key
 from sophon.tools.untrusted_text import ATTACHED_FILE, find_fence_sources, remove_fenced

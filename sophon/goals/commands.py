@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
+from sophon.autonomy import limit_autonomy, parse_autonomy
 from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, InputError, NotFound, StoreError
-from sophon.goals.autonomy import limit_autonomy, parse_autonomy
 from sophon.goals.budget import GoalBudget
 from sophon.goals.goal import MAX_DESCRIPTION_CHARACTERS, MAX_TITLE_CHARACTERS, PRIORITIES, Goal, GoalPriority
 from sophon.goals.goal_writer import EventCommitter, GoalRepository, GoalWriter

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.goals.autonomy import Autonomy
+from sophon.autonomy import Autonomy
 from sophon.goals.budget import GoalBudget, GoalSpending
 from sophon.goals.stability import Stability
 from sophon.goals.state_machine import LIVE_STATES, GoalEvent, GoalState, next_state

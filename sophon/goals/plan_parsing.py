@@ -5,7 +5,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.goals.autonomy import promote_risk
+from sophon.autonomy import promote_risk
 from sophon.goals.step_text import list_references
 from sophon.goals.task_graph import MAX_PLANNED_NODES
 from sophon.goals.task_node import TaskNode

@@ -19,7 +19,7 @@ from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.goals.state_machine import GoalState
 from sophon.goals.task_graph import list_running
-from sophon.schedules.turn_mark import SCHEDULED_ORIGIN
+from sophon.scheduled_turns import SCHEDULED_ORIGIN
 from sophon.services import Services
 from sophon.settings import ResourceLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent, RateWindowStore

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.autonomy import GOAL_AUTONOMY
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, ModelError
 from sophon.extensions import Key
-from sophon.goals.autonomy import GOAL_AUTONOMY
 from sophon.goals.goal import Goal
 from sophon.goals.plan_parsing import parse_goal_plan, parse_review
 from sophon.goals.planner_prompts import (

@@ -22,7 +22,7 @@ from sophon.failure_log import log_failure
 from sophon.learning.trajectories import scores_to_json
 from sophon.memory.statements import may_state_facts
 from sophon.messages import Response
-from sophon.schedules.turn_mark import strip_scheduled_prefix
+from sophon.scheduled_turns import strip_scheduled_prefix
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary

@@ -5,7 +5,7 @@ from typing import Any
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.attachments import describe_attachment
-from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, strip_scheduled_prefix
+from sophon.scheduled_turns import SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.stores.sessions.contract import RecordKind, SessionRecord, SessionSummary
 from sophon.tools.untrusted_text import unfence_text
 from sophon_hosting.rendering.control_characters import escape_control_characters, to_single_line

@@ -1,12 +1,12 @@
 """Turn factory: build a run's turn, new, restarted, or restored from its checkpoint."""
 
+from sophon.autonomy import GOAL_AUTONOMY, parse_autonomy
 from sophon.chat_overrides import CHAT_OVERRIDES, NO_OVERRIDES
 from sophon.context import Context
 from sophon.context.provenance import note_untrusted_source
 from sophon.context.reply_stream import restart_stream
-from sophon.goals.autonomy import GOAL_AUTONOMY, parse_autonomy
 from sophon.messages import Message, attachments_from_json, images_from_json
-from sophon.schedules.turn_mark import SCHEDULE, SCHEDULED_ORIGIN
+from sophon.scheduled_turns import SCHEDULE, SCHEDULED_ORIGIN
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.run_audience import audience_of_run, overrides_of_run

@@ -27,7 +27,7 @@ def create_scheduler(host: "Host", channels: "Sequence[ConfiguredChannel]") -> "
     services = host.services
     if not services.settings.schedules.enabled:
         return None
-    from sophon_hosting.schedules.owner_rights import OwnerRights  # lazy: see above
+    from sophon_hosting.channels.owner_rights import OwnerRights  # lazy: see above
     from sophon_hosting.schedules.scheduler import Scheduler
 
     return Scheduler(host, OwnerRights(services, channels).find_problem)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from sophon.errors import ChangedMeanwhile, SophonError, StoreUnavailable
 from sophon.events import ScheduleChanged, ScheduleFired
+from sophon.scheduled_turns import SCHEDULE_KEYS, SCHEDULED_ORIGIN, build_scheduled_text
 from sophon.schedules.library import pause_schedule
 from sophon.schedules.misfires import choose_firings
 from sophon.schedules.occurrences import Recurrence
 from sophon.schedules.quiet_hours import find_quiet_end
-from sophon.schedules.turn_mark import SCHEDULE_KEYS, SCHEDULED_ORIGIN, build_scheduled_text
 from sophon.services import Services
 from sophon.settings.sections.schedules import SchedulesSettings
 from sophon.stores.runs.contract import InboundKey, Precondition

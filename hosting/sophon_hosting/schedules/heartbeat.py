@@ -21,16 +21,16 @@ from sophon.memory.heartbeat import (
 )
 from sophon.memory.workspace import open_workspace_file
 from sophon.principals import LOCAL_USER, files_folder, hub_user_principal
+from sophon.scheduled_turns import SCHEDULED_ORIGIN, build_scheduled_text
 from sophon.schedules.library import ScheduleLibrary
 from sophon.schedules.occurrences import Recurrence, check_cron
-from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, build_scheduled_text
 from sophon.settings import Settings
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon_hosting.background_tasks import end_tasks
+from sophon_hosting.channels.owner_rights import find_level_problem
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.run_authorship import OWN_TEXT
 from sophon_hosting.schedules.firing import find_governor
-from sophon_hosting.schedules.owner_rights import find_level_problem
 
 log = logging.getLogger("sophon")
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from sophon.approvals import ApprovalRequest, Decision, Escalation, Grant, compute_call_digest
+from sophon.autonomy import GOAL_AUTONOMY, Autonomy, requires_confirmation
 from sophon.builtin_tools.questions import chat_ask, find_question_problem, render_question
 from sophon.chain.pipeline import Next
 from sophon.context import Context, Step
@@ -15,7 +16,6 @@ from sophon.context.held_questions import HoldingGate
 from sophon.deadline import Deadline, timeout_at
 from sophon.errors import ChainError, CompositionError
 from sophon.events import AgentStatus, ApprovalResolved
-from sophon.goals.autonomy import GOAL_AUTONOMY, Autonomy, requires_confirmation
 from sophon.messages import Response, ToolCall
 from sophon.security.lasting_effects import has_lasting_effect
 from sophon.security.sliding_windows import RateLimit

@@ -1,8 +1,8 @@
 """Risk of a call: that which its tool finds for it, raised by the autonomy mode and by what the arguments would do."""
 
+from sophon.autonomy import GOAL_AUTONOMY, promote_risk
 from sophon.context import Context
 from sophon.context.provenance import list_person_texts
-from sophon.goals.autonomy import GOAL_AUTONOMY, promote_risk
 from sophon.messages import ToolCall
 from sophon.risk import Risk
 from sophon.security.assessed_arguments import has_assessed_arguments

@@ -10,7 +10,7 @@ from sophon.extensions import Key
 from sophon.history_redaction import redact_history_for_reader
 from sophon.messages import Message
 from sophon.models.gateway.message_preparation import PIECE_MESSAGES, is_worth_a_thread
-from sophon.schedules.turn_mark import SCHEDULE, SCHEDULED_ORIGIN, strip_scheduled_prefix
+from sophon.scheduled_turns import SCHEDULE, SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.stores.sessions.contract import History, SessionRecord
 from sophon.transcript_validation import clean_history, is_clean_history
 from sophon.turn_permissions import may_read_full_history

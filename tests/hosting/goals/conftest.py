@@ -18,10 +18,10 @@ from sophon.messages import Usage
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
+from sophon_hosting.channels.owner_rights import OwnerRights
 from sophon_hosting.goals.engine import GoalEngine
 from sophon_hosting.host import Host
 from sophon_hosting.runs.session_deletion import Busy
-from sophon_hosting.schedules.owner_rights import OwnerRights
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
 from tests.databases import SQLITE, copy_database

@@ -11,7 +11,7 @@ from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
-from sophon_hosting.schedules.owner_rights import OwnerRights
+from sophon_hosting.channels.owner_rights import OwnerRights
 from tests.hosting.schedules.conftest import T0
 
 USERS = [{"Id": "ada", "Token": "a long token of ada"}]

@@ -7,13 +7,13 @@ import pytest
 
 from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Risk, Services, ToolCall, tool
 from sophon.attachments import Attachment
+from sophon.autonomy import GOAL_AUTONOMY
 from sophon.builtin_tools.custom_tools import custom_tool_tools
 from sophon.builtin_tools.goals import goal_tools
 from sophon.builtin_tools.schedules import schedule_tools
 from sophon.context.provenance import UNKNOWN_SOURCE
 from sophon.errors import StoreUnavailable
 from sophon.events import GuardVerdict
-from sophon.goals.autonomy import GOAL_AUTONOMY
 from sophon.images import Image
 from sophon.security.taint import Taint
 from sophon.stores.data_labels.contract import LabelWrite, session_key

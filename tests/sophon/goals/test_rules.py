@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sophon.goals.autonomy import Autonomy, limit_autonomy, parse_autonomy, promote_risk, requires_confirmation
+from sophon.autonomy import Autonomy, limit_autonomy, parse_autonomy, promote_risk, requires_confirmation
 from sophon.goals.budget import GoalBudget, GoalSpending, find_exhausted, list_budget
 from sophon.goals.goal import PRIORITIES, Goal
 from sophon.goals.stability import Stability, compute_backoff_seconds, is_replan_storm, normalise_error

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sophon.errors import InputError
+from sophon.scheduled_turns import build_scheduled_text, strip_scheduled_prefix
 from sophon.schedules.requests import ScheduleRequest, parse_interval
-from sophon.schedules.turn_mark import build_scheduled_text, strip_scheduled_prefix
 from sophon.schedules.wishes import follows_from_people
 from sophon.settings.sections.schedules import SchedulesSettings
 

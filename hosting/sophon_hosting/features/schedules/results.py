@@ -3,9 +3,9 @@
 from typing import Final
 
 from sophon._python.lazy_typed_dict import TypedDict
+from sophon.scheduled_turns import SCHEDULE_KEYS
 from sophon.schedules.library import ScheduleLibrary
 from sophon.schedules.occurrences import Recurrence
-from sophon.schedules.turn_mark import SCHEDULE_KEYS
 from sophon.schedules.wording import describe_recurrence
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import RunStatus

@@ -4,7 +4,7 @@ from typing import Any, NotRequired, cast
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.messages import Role
-from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, strip_scheduled_prefix
+from sophon.scheduled_turns import SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.contract import RecordKind, SessionRecord
 from sophon_hosting.events.large_fields import LargeFieldReference

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sophon.errors import InputError
 from sophon.messages import images_from_json
-from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, strip_scheduled_prefix
+from sophon.scheduled_turns import SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionBranch, SessionRecord, SessionSummary
 from sophon_hosting.client_api.caller import Caller

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sophon.schedules.turn_mark import SCHEDULED_ORIGIN
+from sophon.scheduled_turns import SCHEDULED_ORIGIN
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon.stores.sql_store import SqlStore

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sophon.schedules.turn_mark import SCHEDULE_KEYS
+from sophon.scheduled_turns import SCHEDULE_KEYS
 from sophon.stores import InboundKey, Run, RunError, RunOutcome
 from sophon.stores.sql_store import SqlStore
 from tests.databases import SQLITE, copy_database
