@@ -44,7 +44,7 @@ from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
 from sophon_hosting.runs.held_questions import HeldQuestions
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries, leave_out_goal_steps
-from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
+from sophon_hosting.runs.outcomes import OutcomeWriter, RecordUse, RunTurnLog
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.run_signals import RunSignals
 from sophon_hosting.runs.session_deletion import SessionDeletion
@@ -84,8 +84,9 @@ class Host:
     `several_users` a Critical call of who is no operator needs one of them. `build_outbound` builds the outbound
     entries that are committed with a run's outcome, `build_event_row` those of an event; `prepare` is awaited before
     each start of a run. `fanout` passes messages to other host processes with the same store; by default there are
-    none. `membership` says which of several processes this one is; by default it is alone. `chain` may be a registry of
-    chains by task type. The context manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
+    none. `membership` says which of several processes this one is; by default it is alone. `record_use` receives what
+    each run has used. `chain` may be a registry of chains by task type. The context manager opens the services,
+    recovers unfinished runs, runs, and shuts down at exit.
     """
 
     is_off_the_record = False
@@ -125,6 +126,7 @@ class Host:
         build_event_row: RowBuilder = to_logged_event,
         fanout: HostFanout | None = None,
         membership: GroupMembership | None = None,
+        record_use: RecordUse | None = None,
     ) -> None:
         check_host_store(services.store)
         self.services, store, clock = services, services.store, services.clock
@@ -144,7 +146,7 @@ class Host:
         """Last errors of tools, by session."""
         event_bus = self.event_bus = self._create_event_bus(build_event_row)
         services.set_event_sink(event_bus)
-        self._outcome_writer = self._create_outcome_writer(build_outbound)
+        self._outcome_writer = self._create_outcome_writer(build_outbound, record_use)
         services.turn_log = RunTurnLog(active_runs, self._outcome_writer, store, event_bus)
         held = HeldQuestions()
         execution = self.execution = self._create_execution(held, prepare)
@@ -195,15 +197,11 @@ class Host:
         event_bus.before_deletion(self.tool_errors.forget_session)
         return event_bus
 
-    def _create_outcome_writer(self, build_outbound: OutboundBuilder) -> OutcomeWriter:
+    def _create_outcome_writer(self, build_outbound: OutboundBuilder, record_use: RecordUse | None) -> OutcomeWriter:
         services, store = self.services, self.services.store
         kept = None if store.in_memory else UnrecordedUsageFile(store, services.folder)
-        writer = OutcomeWriter(store, self.event_bus, services.clock, leave_out_goal_steps(build_outbound), kept)
-        if services.settings.goals.enabled:
-            from sophon_hosting.goals.governor import count_use_of_schedules  # lazy: goals are off by default
-
-            writer.record_use = count_use_of_schedules(services)
-        return writer
+        builder = leave_out_goal_steps(build_outbound)
+        return OutcomeWriter(store, self.event_bus, services.clock, builder, kept, record_use)
 
     def _create_execution(self, held: HeldQuestions, prepare: PrepareRun) -> RunExecution:
         return RunExecution(

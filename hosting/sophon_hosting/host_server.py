@@ -6,7 +6,6 @@ import logging
 import socket
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -28,6 +27,13 @@ from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.login_throttle import FORGET_SECONDS, LoginThrottle
 from sophon_hosting.client_api.shared_failures import SharedFailures
 from sophon_hosting.fanout.factory import build_fanout
+from sophon_hosting.features.goals.factory import create_goal_engine, create_use_recorder
+from sophon_hosting.features.schedules.factory import (
+    build_scheduled_outbound,
+    create_heartbeat,
+    create_scheduler,
+    register_schedule_tools,
+)
 from sophon_hosting.host import Host
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.http.app import HttpOptions, make_app
@@ -50,17 +56,8 @@ from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.contract import QueueStatistics, TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.factory import build_queue
-from sophon_hosting.schedules.factory import (
-    build_scheduled_outbound,
-    create_heartbeat,
-    create_scheduler,
-    register_schedule_tools,
-)
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.webhooks.factory import build_event_rows, create_webhooks
-
-if TYPE_CHECKING:
-    from sophon_hosting.goals.engine import GoalEngine
 
 log = logging.getLogger("sophon")
 
@@ -109,16 +106,6 @@ def bind_address(host: str, port: int) -> ListenAddress:
     return ListenAddress(listener, host, listener.getsockname()[1])
 
 
-def create_goal_engine(host: Host, channels: "Sequence[ConfiguredChannel]") -> "GoalEngine | None":
-    """Return the goal engine of a host; None with `Goals.Enabled` off, and then nothing of it is imported."""
-    if not host.services.settings.goals.enabled:
-        return None
-    from sophon_hosting.channels.owner_rights import OwnerRights
-    from sophon_hosting.goals.engine import GoalEngine  # lazy: see above
-
-    return GoalEngine(host, OwnerRights(host.services, channels).find_problem)
-
-
 def create_supervisor(
     services: Services, environment: Mapping[str, str], channels: Sequence[ConfiguredChannel] | None = None
 ) -> ChannelSupervisor:
@@ -158,6 +145,7 @@ def create_host(
         build_event_row=build_event_rows(services),
         fanout=build_fanout(services.settings, environment),
         membership=membership,
+        record_use=create_use_recorder(services),
     )
 
 

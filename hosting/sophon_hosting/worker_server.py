@@ -10,9 +10,13 @@ from aiohttp import web
 from sophon.services import Services
 from sophon.settings.loader import LoadedSettings
 from sophon_hosting.client_api.authentication import find_operators
+from sophon_hosting.features.goals.factory import create_goal_engine
+from sophon_hosting.features.schedules.factory import (
+    create_heartbeat,
+    create_scheduler,
+)
 from sophon_hosting.host_server import (
     ListenAddress,
-    create_goal_engine,
     create_host,
     create_supervisor,
     has_several_people,
@@ -25,10 +29,6 @@ from sophon_hosting.live_settings.shared_settings import share_settings
 from sophon_hosting.mcp_servers import create_mcp_supervisor
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.factory import build_queue
-from sophon_hosting.schedules.factory import (
-    create_heartbeat,
-    create_scheduler,
-)
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.webhooks.factory import create_webhooks
 

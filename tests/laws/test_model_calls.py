@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("sophon", "middlewares", "hosting", "channels")
 
 OF_A_TURN = {
-    "hosting/sophon_hosting/goals/planning.py": 2,  # plan and its review
+    "hosting/sophon_hosting/features/goals/planning.py": 2,  # plan and its review
     "hosting/sophon_hosting/post_turn/answer_evaluation.py": 1,
     "hosting/sophon_hosting/post_turn/memory_extraction.py": 1,
     "hosting/sophon_hosting/post_turn/title_generation.py": 1,
@@ -24,7 +24,7 @@ OF_A_TURN = {
 }
 """Files that call a model by `ctx.complete`, which gives the gateway the hooks of the turn, and how often. That hooks
 see each is shown by `test_masked_purposes.py` and `test_personal_data.py` in `tests/middlewares/guards`, by
-`tests/hosting/test_masked_host.py` and `tests/hosting/goals/test_planning_hooks.py`.
+`tests/hosting/test_masked_host.py` and `tests/hosting/features/goals/test_planning_hooks.py`.
 """
 
 OF_THE_GATEWAY = {"sophon/context/context.py": 1}

@@ -10,7 +10,12 @@ from sophon_hosting.host_server import HostServer
 server = HostServer(Services(settings={"Goals": {"Enabled": %s}}, store=SqlStore("memory://")), {})
 assert (server.goals is not None) is %s
 """
-OF_GOALS = ("sophon_hosting.goals", "sophon.builtin_tools.goals", "sophon.goals.planner_prompts")
+OF_GOALS = (
+    "sophon_hosting.features.goals.engine",
+    "sophon_hosting.features.goals.governor",
+    "sophon.builtin_tools.goals",
+    "sophon.goals.planner_prompts",
+)
 
 
 def test_a_host_without_goals_imports_no_engine_and_no_tools() -> None:
@@ -19,4 +24,4 @@ def test_a_host_without_goals_imports_no_engine_and_no_tools() -> None:
 
 def test_a_host_with_goals_imports_both() -> None:
     loaded = modules_loaded_by(HOST % (True, True))
-    assert {"sophon_hosting.goals.engine", "sophon.builtin_tools.goals"} <= loaded
+    assert {"sophon_hosting.features.goals.engine", "sophon.builtin_tools.goals"} <= loaded

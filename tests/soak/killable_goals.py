@@ -12,7 +12,7 @@ from sophon import ModelRequest, ModelResponse, Services, tool
 from sophon.goals.commands import GoalCommands
 from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
-from sophon_hosting.goals.engine import GoalEngine
+from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.host import Host
 from sophon_middlewares.chains import twelve
 

@@ -14,8 +14,8 @@ from sophon.schedules.requests import ScheduleRequest
 from sophon.stores.factory import store_from_url
 from sophon.stores.schedules.contract import Schedule
 from sophon.testing import FunctionModel
+from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host
-from sophon_hosting.schedules.scheduler import Scheduler
 from sophon_middlewares.chains import twelve
 
 TARGET = int(sys.argv[2])

@@ -23,9 +23,9 @@ from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_rows
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import find_client
+from sophon_hosting.features.schedules.factory import register_schedule_tools
 from sophon_hosting.features.tools.operations import list_tools
 from sophon_hosting.host_chain import check_chain_name
-from sophon_hosting.schedules.factory import register_schedule_tools
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

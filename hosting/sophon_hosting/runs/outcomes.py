@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
@@ -41,6 +41,10 @@ LARGE_ANSWER_CHARACTERS = 64 * 1024
 """Length from which an answer is rendered in a thread: a megabyte of markdown takes seconds."""
 
 
+RecordUse: TypeAlias = Callable[[Run, Sequence[UsageRow]], Awaitable[None]]
+"""Receives what a run has used once its outcome is stored; must not raise."""
+
+
 class OutcomeWriter:
     """Writes the outcomes of runs, then publishes their last events in order. All outcomes are written here."""
 
@@ -51,13 +55,12 @@ class OutcomeWriter:
         clock: Clock,
         build_outbound: OutboundBuilder = build_answer_entries,
         unrecorded_usage: UnrecordedUsageFile | None = None,
+        record_use: RecordUse | None = None,
     ) -> None:
         self._store, self._event_bus, self._clock, self._builder = store, event_bus, clock, build_outbound
-        self._unrecorded_usage = unrecorded_usage
+        self._unrecorded_usage, self._record_use = unrecorded_usage, record_use
         self.export_trace: Callable[[Trace, Run, Response | None], None] | None = None
         """Receives the trace of each run whose outcome is stored; must not block or raise."""
-        self.record_use: Callable[[Run, Sequence[UsageRow]], Awaitable[None]] | None = None
-        """Receives what a run has used once its outcome is stored; must not raise."""
 
     async def write(
         self, active_run: ActiveRun, run: Run, records: Sequence[SessionRecord], turn_end: TurnEnd
@@ -116,8 +119,8 @@ class OutcomeWriter:
             return finished
         used = active_run.usage
         active_run.held_outcome, active_run.usage = None, []
-        if finished.is_first and self.record_use is not None:
-            await self.record_use(run, used)
+        if finished.is_first and self._record_use is not None:
+            await self._record_use(run, used)
         if finished.is_first and trace is not None and self.export_trace is not None:
             self.export_trace(trace, run, turn_end.response)
         return finished

@@ -26,11 +26,11 @@ from sophon.stores.sql_store import SqlStore
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
-from sophon_hosting.goals.engine import GoalEngine
+from sophon_hosting.features.goals.engine import GoalEngine
+from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.retention import RetentionSweep
-from sophon_hosting.schedules.scheduler import Scheduler
 from tests.hosting.retention.containers import measure_containers
 
 DAY_SECONDS = 86_400

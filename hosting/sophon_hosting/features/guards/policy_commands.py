@@ -32,8 +32,8 @@ from sophon_hosting.features.guards.policy_overview import (
     policy_table,
     try_call,
 )
+from sophon_hosting.features.schedules.factory import register_schedule_tools
 from sophon_hosting.host_chain import build_configured_chain
-from sophon_hosting.schedules.factory import register_schedule_tools
 from sophon_middlewares.guards.description import describe_guards, format_guards
 
 NOT_ENFORCED = "  (not enforced: no enabled guard applies it)"

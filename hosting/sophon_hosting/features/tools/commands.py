@@ -19,9 +19,9 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_client_silently
 from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.client_api.stored_caller import open_custom_tools
+from sophon_hosting.features.schedules.factory import register_schedule_tools
 from sophon_hosting.features.tools import custom_tools
 from sophon_hosting.features.tools.results import custom_tool_to_json
-from sophon_hosting.schedules.factory import register_schedule_tools
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

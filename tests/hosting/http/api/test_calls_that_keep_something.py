@@ -11,7 +11,7 @@ from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import User
-from sophon_hosting.schedules.factory import register_schedule_tools
+from sophon_hosting.features.schedules.factory import register_schedule_tools
 from sophon_middlewares.inner import approval, call_checks
 from tests.hosting.http import conftest
 

@@ -9,8 +9,8 @@ from sophon.schedules.library import Destination, ScheduleLibrary, pause_schedul
 from sophon.schedules.requests import ScheduleRequest
 from sophon.testing import VirtualClock
 from sophon_hosting.events.stored_events import StoredEvents
+from sophon_hosting.features.schedules.firing import note_outcome
 from sophon_hosting.programs.doctor.automation_checks import check_automation, check_folders
-from sophon_hosting.schedules.firing import note_outcome
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

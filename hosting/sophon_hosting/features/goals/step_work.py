@@ -15,10 +15,10 @@ from sophon.principals import memory_scope
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.goals.goal_host import GoalHost
-from sophon_hosting.goals.goal_saving import GoalSaver
-from sophon_hosting.goals.governor import Resource, ResourceGovernor, find_agent_refusal
-from sophon_hosting.goals.step_runs import build_step_request, find_cut_off, read_outcome
+from sophon_hosting.features.goals.goal_host import GoalHost
+from sophon_hosting.features.goals.goal_saving import GoalSaver
+from sophon_hosting.features.goals.governor import Resource, ResourceGovernor, find_agent_refusal
+from sophon_hosting.features.goals.step_runs import build_step_request, find_cut_off, read_outcome
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.run_audience import audience_of_run
 

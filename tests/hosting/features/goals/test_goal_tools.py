@@ -13,7 +13,7 @@ from sophon.models.offline import OfflineModel
 from sophon.stores.runs.contract import Run
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
-from sophon_hosting.goals.engine import GoalEngine
+from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards

@@ -14,11 +14,11 @@ from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.tools.tool import Tool, tool
 from sophon.tools.untrusted_text import ExternalText
+from sophon_hosting.features.schedules.factory import register_schedule_tools
+from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host, RunRequest
-from sophon_hosting.schedules.factory import register_schedule_tools
-from sophon_hosting.schedules.scheduler import Scheduler
 from sophon_middlewares.chains import twelve
-from tests.hosting.schedules.conftest import T0, ScheduleWorld, allow
+from tests.hosting.features.schedules.conftest import T0, ScheduleWorld, allow
 
 CHAT = {
     "chat": "5",

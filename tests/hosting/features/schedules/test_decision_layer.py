@@ -9,12 +9,12 @@ from sophon.decisions.fast_path_tools import find_tool
 from sophon.events import DecisionMade, Message
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
+from sophon_hosting.features.schedules.factory import create_heartbeat, create_scheduler, register_schedule_tools
+from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host, RunRequest
-from sophon_hosting.schedules.factory import create_heartbeat, create_scheduler, register_schedule_tools
-from sophon_hosting.schedules.scheduler import Scheduler
 from sophon_middlewares import DecisionLayer
 from sophon_middlewares.chains import twelve
-from tests.hosting.schedules.conftest import T0, ScheduleWorld, allow
+from tests.hosting.features.schedules.conftest import T0, ScheduleWorld, allow
 
 
 def open_host(world: ScheduleWorld) -> Host:

@@ -12,11 +12,11 @@ from sophon.errors import StoreUnavailable
 from sophon.events import ScheduleFired
 from sophon.goals.commands import GoalCommands
 from sophon.principals import LOCAL_USER
-from sophon_hosting.goals.engine import GoalEngine
-from sophon_hosting.goals.governor import build_scope, count_running_agents
-from sophon_hosting.schedules.heartbeat import Heartbeat
-from sophon_hosting.schedules.scheduler import Scheduler
-from tests.hosting.schedules.conftest import MINUTE, ScheduleWorld, allow
+from sophon_hosting.features.goals.engine import GoalEngine
+from sophon_hosting.features.goals.governor import build_scope, count_running_agents
+from sophon_hosting.features.schedules.heartbeat import Heartbeat
+from sophon_hosting.features.schedules.scheduler import Scheduler
+from tests.hosting.features.schedules.conftest import MINUTE, ScheduleWorld, allow
 
 
 def limited(**limits: int) -> dict[str, Any]:

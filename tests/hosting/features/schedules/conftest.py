@@ -18,10 +18,11 @@ from sophon.stores.factory import store_from_url
 from sophon.stores.runs.contract import Run
 from sophon.stores.schedules.contract import Schedule
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
+from sophon_hosting.features.goals.factory import create_use_recorder
+from sophon_hosting.features.schedules.factory import register_schedule_tools
+from sophon_hosting.features.schedules.firing import CheckOwner
+from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host
-from sophon_hosting.schedules.factory import register_schedule_tools
-from sophon_hosting.schedules.firing import CheckOwner
-from sophon_hosting.schedules.scheduler import Scheduler
 from sophon_middlewares.chains import twelve
 from tests.databases import SQLITE, copy_database
 
@@ -48,7 +49,7 @@ class ScheduleWorld:
             models=FunctionModel(self.answer), store=self.store, events=self.events, clock=self.clock, settings=settings
         )
         register_schedule_tools(services)
-        self.hosts.append(Host(services, twelve(services), **options))
+        self.hosts.append(Host(services, twelve(services), record_use=create_use_recorder(services), **options))
         return self.hosts[-1]
 
     async def started(self, settings: dict[str, Any] | None = None, **options: Any) -> Host:

@@ -12,12 +12,12 @@ from sophon.stores.runs.contract import InboundKey, Run, RunOutcome
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.goals.engine import GoalEngine
+from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
 from sophon_middlewares.chains import twelve
-from tests.hosting.goals.conftest import plan, step
+from tests.hosting.features.goals.conftest import plan, step
 
 DAYS = 30
 

@@ -28,9 +28,9 @@ from sophon.settings import Settings
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.owner_rights import find_level_problem
+from sophon_hosting.features.schedules.firing import find_governor
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.run_authorship import OWN_TEXT
-from sophon_hosting.schedules.firing import find_governor
 
 log = logging.getLogger("sophon")
 

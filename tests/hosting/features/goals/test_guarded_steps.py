@@ -8,7 +8,7 @@ from sophon.autonomy import AUTONOMIES, Autonomy
 from sophon.risk import Risk
 from sophon.settings import ApprovalSettings
 from sophon_middlewares.inner.approval import is_asked_in_goal
-from tests.hosting.goals.conftest import World, plan, step
+from tests.hosting.features.goals.conftest import World, plan, step
 
 POLICY = "deny:\n  - name: No notes\n    action_types: [note]\n"
 

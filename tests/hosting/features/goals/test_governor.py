@@ -8,8 +8,8 @@ from sophon.errors import StoreUnavailable
 from sophon.settings import ResourceLimitSettings
 from sophon.stores.contract import Store
 from sophon.testing import VirtualClock
-from sophon_hosting.goals.governor import Resource, ResourceGovernor
-from tests.hosting.goals.conftest import World, plan, step
+from sophon_hosting.features.goals.governor import Resource, ResourceGovernor
+from tests.hosting.features.goals.conftest import World, plan, step
 
 LIMITS: dict[Resource, tuple[int, int, timedelta]] = {
     "tasks": (50, 1, timedelta(hours=1)),

@@ -7,10 +7,10 @@ from sophon.services import Services
 
 if TYPE_CHECKING:
     from sophon_hosting.channels.factory import ConfiguredChannel
+    from sophon_hosting.features.schedules.heartbeat import Heartbeat
+    from sophon_hosting.features.schedules.scheduler import Scheduler
     from sophon_hosting.host import Host
     from sophon_hosting.runs.outbound import OutboundBuilder
-    from sophon_hosting.schedules.heartbeat import Heartbeat
-    from sophon_hosting.schedules.scheduler import Scheduler
 
 
 def register_schedule_tools(services: Services) -> None:
@@ -28,7 +28,7 @@ def create_scheduler(host: "Host", channels: "Sequence[ConfiguredChannel]") -> "
     if not services.settings.schedules.enabled:
         return None
     from sophon_hosting.channels.owner_rights import OwnerRights  # lazy: see above
-    from sophon_hosting.schedules.scheduler import Scheduler
+    from sophon_hosting.features.schedules.scheduler import Scheduler
 
     return Scheduler(host, OwnerRights(services, channels).find_problem)
 
@@ -37,7 +37,7 @@ def create_heartbeat(host: "Host") -> "Heartbeat | None":
     """Return the heartbeat of a host, not started; None if it is off, and then nothing of it is imported."""
     if not host.services.settings.schedules.heartbeat.enabled:
         return None
-    from sophon_hosting.schedules.heartbeat import Heartbeat  # lazy: see above
+    from sophon_hosting.features.schedules.heartbeat import Heartbeat  # lazy: see above
 
     return Heartbeat(host)
 
@@ -47,6 +47,6 @@ def build_scheduled_outbound(services: Services, build: "OutboundBuilder") -> "O
     settings = services.settings.schedules
     if not settings.enabled and not settings.heartbeat.enabled:
         return build
-    from sophon_hosting.schedules.silent_replies import keep_silent  # lazy: see above
+    from sophon_hosting.features.schedules.silent_replies import keep_silent  # lazy: see above
 
     return keep_silent(build)

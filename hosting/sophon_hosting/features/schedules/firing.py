@@ -22,7 +22,7 @@ from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.run_authorship import OWN_TEXT
 
 if TYPE_CHECKING:
-    from sophon_hosting.goals.governor import ResourceGovernor
+    from sophon_hosting.features.goals.governor import ResourceGovernor
 
 log = logging.getLogger("sophon")
 
@@ -180,7 +180,7 @@ def find_governor(services: Services) -> "ResourceGovernor | None":
     """Return what limits the unattended work of users; None with `Goals.Enabled` off."""
     if not services.settings.goals.enabled:
         return None
-    from sophon_hosting.goals.governor import create_governor  # lazy: goals are off by default
+    from sophon_hosting.features.goals.governor import create_governor  # lazy: goals are off by default
 
     return create_governor(services)
 

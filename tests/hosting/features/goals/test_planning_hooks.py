@@ -11,7 +11,7 @@ from sophon.testing import FunctionModel
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_middlewares import LlmInvoker, MaskPersonalData
 from sophon_middlewares.chains import twelve
-from tests.hosting.goals.conftest import World, plan, step
+from tests.hosting.features.goals.conftest import World, plan, step
 
 ADDRESS = "ada@example.com"
 KEY = "correct-horse-battery"

@@ -17,13 +17,13 @@ from sophon.goals.progress import decide_next, replan
 from sophon.goals.task_graph import list_running
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.goals.goal_host import GoalHost
-from sophon_hosting.goals.goal_saving import GoalSaver
-from sophon_hosting.goals.governor import ResourceGovernor
-from sophon_hosting.goals.plan_work import PlanWork
-from sophon_hosting.goals.planning import GoalPlanner
-from sophon_hosting.goals.step_runs import build_report_request
-from sophon_hosting.goals.step_work import STEP_POLL, StepWork
+from sophon_hosting.features.goals.goal_host import GoalHost
+from sophon_hosting.features.goals.goal_saving import GoalSaver
+from sophon_hosting.features.goals.governor import ResourceGovernor
+from sophon_hosting.features.goals.plan_work import PlanWork
+from sophon_hosting.features.goals.planning import GoalPlanner
+from sophon_hosting.features.goals.step_runs import build_report_request
+from sophon_hosting.features.goals.step_work import STEP_POLL, StepWork
 
 log = logging.getLogger("sophon")
 

@@ -13,9 +13,9 @@ from sophon.goals.commands import GoalCommands
 from sophon.goals.goal import Goal
 from sophon.stores.goals import GoalEvents, GoalWrite
 from sophon_hosting.events.stored_events import StoredEvents
-from sophon_hosting.goals.engine import GoalWork
-from sophon_hosting.goals.planning import GoalPlanner
-from tests.hosting.goals.conftest import World, plan, step
+from sophon_hosting.features.goals.engine import GoalWork
+from sophon_hosting.features.goals.planning import GoalPlanner
+from tests.hosting.features.goals.conftest import World, plan, step
 
 
 def from_outside(world: World) -> GoalCommands:

@@ -16,7 +16,7 @@ from sophon_hosting.persons.forgetting import PersonForgetting
 from sophon_hosting.persons.importing import import_person
 from sophon_hosting.persons.person_files import PersonFolders
 from tests.databases import SQLITE
-from tests.hosting.goals.conftest import World, plan, step
+from tests.hosting.features.goals.conftest import World, plan, step
 
 
 async def test_a_chat_is_deleted_with_its_goals_and_what_they_did(world: World):

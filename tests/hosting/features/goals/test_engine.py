@@ -10,11 +10,11 @@ import pytest
 from sophon import Decision
 from sophon.errors import BudgetExceeded, IllegalTransition
 from sophon.events import GoalChanged
+from sophon_hosting.features.goals import engine, step_work
+from sophon_hosting.features.goals.step_runs import build_step_request
 from sophon_hosting.features.tasks.results import task_to_json
-from sophon_hosting.goals import engine, step_work
-from sophon_hosting.goals.step_runs import build_step_request
 from sophon_hosting.runs.acceptance import RunRequest
-from tests.hosting.goals.conftest import World, plan, step
+from tests.hosting.features.goals.conftest import World, plan, step
 
 
 async def test_a_goal_is_planned_worked_on_and_reported(world: World):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.hosting.goals.conftest import World, plan, step
+from tests.hosting.features.goals.conftest import World, plan, step
 
 ADA = {"Id": "ada", "Token": "a long token of ada"}
 BOB = {"Id": "bob", "Token": "a long token of bob"}

@@ -12,10 +12,10 @@ from sophon.failure_log import log_failure
 from sophon.goals.budget import find_exhausted
 from sophon.goals.goal import Goal
 from sophon_hosting.background_tasks import end_tasks
-from sophon_hosting.goals.goal_host import GoalHost
-from sophon_hosting.goals.goal_saving import GoalSaver
-from sophon_hosting.goals.governor import ResourceGovernor
-from sophon_hosting.goals.planning import GoalPlanner, PlanResult
+from sophon_hosting.features.goals.goal_host import GoalHost
+from sophon_hosting.features.goals.goal_saving import GoalSaver
+from sophon_hosting.features.goals.governor import ResourceGovernor
+from sophon_hosting.features.goals.planning import GoalPlanner, PlanResult
 
 log = logging.getLogger("sophon")
 

@@ -6,7 +6,7 @@ from sophon.goals.goal_writer import EmittingCommitter, EventCommitter
 from sophon.stores.contract import Store
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.stored_events import StoredEvents
-from tests.hosting.goals.conftest import World, plan, step
+from tests.hosting.features.goals.conftest import World, plan, step
 
 
 async def stored_states(store: Store) -> list[str]:

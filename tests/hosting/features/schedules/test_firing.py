@@ -10,10 +10,10 @@ from sophon.events import Message, ScheduleChanged, ScheduleFired
 from sophon.stores.runs.contract import AcceptResult
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from sophon_hosting.features.schedules import scheduler as scheduling
+from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.queue.errors import QueueFull
-from sophon_hosting.schedules import scheduler as scheduling
-from sophon_hosting.schedules.scheduler import Scheduler
-from tests.hosting.schedules.conftest import DAY, HOUR, MINUTE, T0, ScheduleWorld, allow
+from tests.hosting.features.schedules.conftest import DAY, HOUR, MINUTE, T0, ScheduleWorld, allow
 
 
 async def test_a_due_schedule_runs_in_its_session_and_is_moved_on(world: ScheduleWorld):
@@ -117,7 +117,7 @@ async def test_several_hosts_over_one_store_fire_once(world: ScheduleWorld):
 
 async def test_without_the_key_several_hosts_would_fire_several_times(world: ScheduleWorld, monkeypatch):
     """The negative of the test above: the key is what makes a firing unique."""
-    from sophon_hosting.schedules import firing
+    from sophon_hosting.features.schedules import firing
 
     hosts = [await world.started() for _ in range(3)]
     await world.add(hosts[0], every="1 hour")

@@ -12,10 +12,10 @@ from sophon.schedules.requests import ScheduleRequest
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel, VirtualClock
+from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host
-from sophon_hosting.schedules.scheduler import Scheduler
 from sophon_middlewares.chains import twelve
-from tests.hosting.schedules.conftest import T0, allow
+from tests.hosting.features.schedules.conftest import T0, allow
 from tests.soak.test_schedule_kills import kill_while_firing
 from tests.store_urls import store_url as store_url
 

@@ -19,7 +19,7 @@ from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.channels.owner_rights import OwnerRights
-from sophon_hosting.goals.engine import GoalEngine
+from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.host import Host
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_middlewares.chains import twelve

@@ -16,12 +16,12 @@ from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run, RunOutcome
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
+from sophon_hosting.features.schedules.heartbeat import Heartbeat, read_heartbeat
+from sophon_hosting.features.schedules.silent_replies import keep_silent
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.outbound import build_answer_entries
-from sophon_hosting.schedules.heartbeat import Heartbeat, read_heartbeat
-from sophon_hosting.schedules.silent_replies import keep_silent
 from sophon_middlewares.chains import twelve
-from tests.hosting.schedules.conftest import MINUTE, T0, ScheduleWorld
+from tests.hosting.features.schedules.conftest import MINUTE, T0, ScheduleWorld
 
 FILE = """# Heartbeat
 Be brief.

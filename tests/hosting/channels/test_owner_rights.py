@@ -12,7 +12,7 @@ from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.owner_rights import OwnerRights
-from tests.hosting.schedules.conftest import T0
+from tests.hosting.features.schedules.conftest import T0
 
 USERS = [{"Id": "ada", "Token": "a long token of ada"}]
 SCHEDULE = Schedule("sch_1", "ada", "s", "hub", "x", "interval", "60", "UTC", T0, "ada")

@@ -1,0 +1,31 @@
+"""The goal engine of a host and what records the use of unattended work, if the settings enable goals."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sophon.services import Services
+
+if TYPE_CHECKING:
+    from sophon_hosting.channels.factory import ConfiguredChannel
+    from sophon_hosting.features.goals.engine import GoalEngine
+    from sophon_hosting.host import Host
+    from sophon_hosting.runs.outcomes import RecordUse
+
+
+def create_goal_engine(host: "Host", channels: "Sequence[ConfiguredChannel]") -> "GoalEngine | None":
+    """Return the goal engine of a host, not started; None if goals are off, and then nothing of it is imported."""
+    if not host.services.settings.goals.enabled:
+        return None
+    from sophon_hosting.channels.owner_rights import OwnerRights  # lazy: see above
+    from sophon_hosting.features.goals.engine import GoalEngine
+
+    return GoalEngine(host, OwnerRights(host.services, channels).find_problem)
+
+
+def create_use_recorder(services: Services) -> "RecordUse | None":
+    """Return what records the use of scheduled runs for the limits of their owners; None if goals are off."""
+    if not services.settings.goals.enabled:
+        return None
+    from sophon_hosting.features.goals.governor import count_use_of_schedules  # lazy: see above
+
+    return count_use_of_schedules(services)
