@@ -9,8 +9,8 @@ import { t } from "../text/translate";
 import { call } from "../wire/http-api";
 import { cancelGoal, createGoal, deleteGoal, listGoals, pauseGoal, resumeGoal } from "../wire/operations";
 import type { GoalView } from "../wire/types";
-import { ActionButton, Dialog } from "./controls";
-import { EmptyState, useLoaded } from "./loaded-items";
+import { ActionButton, Dialog } from "../view/controls";
+import { EmptyState, useLoaded } from "../view/loaded-items";
 import { stateLabel } from "../text/state-labels";
 
 const REFRESH_MS = 3_000;

@@ -9,8 +9,8 @@ import { rich, t } from "../text/translate";
 import { call } from "../wire/http-api";
 import { addSchedule, changeSchedule, listSchedules, removeSchedule } from "../wire/operations";
 import type { ScheduleView } from "../wire/types";
-import { ActionButton } from "./controls";
-import { EmptyState, useLoaded } from "./loaded-items";
+import { ActionButton } from "../view/controls";
+import { EmptyState, useLoaded } from "../view/loaded-items";
 import { stateLabel } from "../text/state-labels";
 
 const KINDS = {
