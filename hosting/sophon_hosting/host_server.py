@@ -28,6 +28,7 @@ from sophon_hosting.client_api.login_throttle import FORGET_SECONDS, LoginThrott
 from sophon_hosting.client_api.shared_failures import SharedFailures
 from sophon_hosting.fanout.factory import build_fanout
 from sophon_hosting.features.goals.factory import create_goal_engine, create_use_recorder
+from sophon_hosting.features.goals.notices import GOAL_NOTICE
 from sophon_hosting.features.schedules.factory import (
     build_scheduled_outbound,
     create_heartbeat,
@@ -115,6 +116,7 @@ def create_supervisor(
         create_channels(services, environment) if channels is None else channels,
         create_transcriber(services.settings, environment, services.clock),
         create_speech_synthesizer(services.settings, environment, services.clock),
+        notices=[GOAL_NOTICE],
     )
     register_schedule_tools(services)
     return supervisor

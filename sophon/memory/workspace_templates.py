@@ -6,7 +6,8 @@ What is between `<!--` and `-->` is for whoever edits the file: no prompt has it
 from collections.abc import Mapping
 from typing import Final
 
-from sophon.memory.heartbeat import HEARTBEAT_FILE
+HEARTBEAT_FILE: Final = "HEARTBEAT.md"
+"""Tasks of the heartbeat, a line each."""
 
 SHARED_FILES: Final = ("IDENTITY.md", "SOUL.md")
 """Files of everybody; the others are of a person or group."""

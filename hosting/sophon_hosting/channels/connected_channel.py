@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -19,10 +19,9 @@ from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.handler import InboundHandler
 from sophon_hosting.channels.inbound.off_the_record import ChatsOffTheRecord
-from sophon_hosting.channels.outbound.blocked_calls import BlockedCallNotices, is_block
+from sophon_hosting.channels.outbound.chat_notices import ChatNotice
 from sophon_hosting.channels.outbound.delivery_rules import credential_delay
 from sophon_hosting.channels.outbound.entries import OutboundWriter
-from sophon_hosting.channels.outbound.goal_notices import GoalNotices
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker, find_poll_seconds
 from sophon_hosting.channels.outbound.quiet_entries import QuietEntries
 from sophon_hosting.channels.outbound.replies import ReplyBuilder
@@ -78,6 +77,7 @@ class ConnectedChannel:
         reads_voice: bool,
         speech: Speech | None,
         on_leading: Callable[[], None],
+        notices: Sequence[ChatNotice],
     ) -> None:
         services, channel = host.services, configured.channel
         self.channel = channel
@@ -118,8 +118,7 @@ class ConnectedChannel:
         self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer, typing.complete_preview)
         profiles = ChatProfiles(configured.chats, self.chat_state)
         self._off_the_record = self._create_off_the_record(host, writer, profiles)
-        self._blocked_calls = BlockedCallNotices(channel, services.store, writer)
-        self._goals = GoalNotices(channel, services.store, writer)
+        self._notices = [(each.is_about, each.create(channel, services.store, writer)) for each in notices]
         self.inbound = InboundHandler(
             host,
             channel,
@@ -150,15 +149,14 @@ class ConnectedChannel:
         return self._leadership.is_leader(self._duty)
 
     async def show_event(self, event: WireEvent) -> None:
-        """Show an approval, its decision, a blocked call or a paused goal in its chat, if that is on this channel."""
+        """Show an approval, its decision or the notice of an event in its chat, if that is on this channel."""
         if event.name == "approval_requested":
             await self.approval_prompts.send_prompt(str(event.data["approval_id"]))
         elif event.name == "approval_resolved":
             await self.approval_prompts.show_decision(str(event.data["approval_id"]))
-        elif is_block(event):
-            await self._blocked_calls.send(event)
-        else:
-            await self._goals.send(event)
+        for is_about, sender in self._notices:
+            if is_about(event):
+                await sender.send(event)
 
     def start(self) -> None:
         """Start the outbox worker and, in the background, the channel; a failing channel blocks nothing.

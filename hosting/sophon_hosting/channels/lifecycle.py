@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from aiohttp import web
@@ -19,8 +19,8 @@ from sophon_hosting.channels.connected_channel import ConnectedChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.inbound.attachments import AttachmentDownloader, ShownFiles
 from sophon_hosting.channels.inbound.transcription import Transcriber
-from sophon_hosting.channels.outbound.blocked_calls import is_block
-from sophon_hosting.channels.outbound.goal_notices import is_goal_pause
+from sophon_hosting.channels.outbound.blocked_calls import BLOCKED_CALL_NOTICE
+from sophon_hosting.channels.outbound.chat_notices import ChatNotice
 from sophon_hosting.channels.outbound.replies import ReplyBuilder
 from sophon_hosting.channels.outbound.send_file_tool import create_send_file_tool
 from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
@@ -38,8 +38,9 @@ HINT_PREFIX = "attach:"
 class ChannelSupervisor:
     """Supervisor of all channels of a host.
 
-    The host is created with `replies`, `prepare_run` and `approvers`; then `connect` and `start` follow. Raises
-    SettingsError for chats with an agent, a model or a tool that there is not.
+    The host is created with `replies`, `prepare_run` and `approvers`; then `connect` and `start` follow. `notices` are
+    shown besides those of blocked calls. Raises SettingsError for chats with an agent, a model or a tool that there is
+    not.
     """
 
     def __init__(
@@ -48,10 +49,12 @@ class ChannelSupervisor:
         channels: Sequence[ConfiguredChannel],
         transcriber: Transcriber | None = None,
         synthesizer: SpeechSynthesizer | None = None,
+        notices: Iterable[ChatNotice] = (),
     ) -> None:
         self._speech = build_speech(synthesizer, services.settings, services.folder)
         self._reads_voice = transcriber is not None
         self._services, self._configured = services, list(channels)
+        self._notices = [BLOCKED_CALL_NOTICE, *notices]
         for each in self._configured:
             check_chats(services, each.channel.name, each.chats)
         by_name: dict[str, Channel] = {each.channel.name: each.channel for each in channels}
@@ -151,6 +154,7 @@ class ChannelSupervisor:
                 reads_voice=self._reads_voice,
                 speech=self._speech,
                 on_leading=self._follow_leadership,
+                notices=self._notices,
             )
             for each in self._configured
         }
@@ -209,14 +213,14 @@ class ChannelSupervisor:
     def _handle_event(self, frame: WireEvent) -> None:
         self._typing.handle_event(frame)
         kind = event_type(frame.name)
-        if kind.is_approval or is_block(frame) or is_goal_pause(frame):
+        if kind.is_approval or any(each.is_about(frame) for each in self._notices):
             self._shown_events.put_nowait(frame)
         elif kind.is_final:  # there may be a reply to send
             for connected in self._connected.values():
                 connected.outbox_worker.wake()
 
     async def _show_events(self) -> None:
-        """Show approval prompts, decisions and blocked calls in their chats, in order."""
+        """Show approval prompts, decisions and notices in their chats, in order."""
         while True:
             event = await self._shown_events.get()
             for connected in self._connected.values():

@@ -2,12 +2,13 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from sophon.errors import NotFound
 from sophon.stores.contract import Store
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_hosting.channels.approval_text import to_visible_line
+from sophon_hosting.channels.outbound.chat_notices import ChatNotice
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.quiet_entries import UNPROMPTED_KIND, is_prompted
 from sophon_hosting.channels.recipients import recipient_of_run
@@ -61,3 +62,6 @@ class BlockedCallNotices:
         message = OutboundMessage(format_block_notice(event.data), is_markdown=False)
         kind = "note" if is_prompted(run) else UNPROMPTED_KIND
         await self._writer.write(chat, name, message, kind, recipient=recipient_of_run(run))
+
+
+BLOCKED_CALL_NOTICE: Final = ChatNotice(is_block, BlockedCallNotices)

@@ -6,9 +6,8 @@ from typing import Annotated
 
 from sophon.configured_parts import find_memory_folder
 from sophon.errors import ChangedMeanwhile, InputError, NotFound
-from sophon.memory.heartbeat import HEARTBEAT_FILE
 from sophon.memory.workspace import MAX_FILE_BYTES
-from sophon.memory.workspace_templates import SHARED_FILES, WORKSPACE_TEMPLATES
+from sophon.memory.workspace_templates import HEARTBEAT_FILE, SHARED_FILES, WORKSPACE_TEMPLATES
 from sophon.principals import files_folder
 from sophon.stores.memories.workspace_files import FileVersion, read_version, save_version
 from sophon_hosting.client_api.caller import Caller

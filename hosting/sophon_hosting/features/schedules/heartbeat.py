@@ -11,15 +11,8 @@ from typing import Any, Final
 
 from sophon.errors import InputError, NotFound, SophonError
 from sophon.failure_log import log_failure
-from sophon.memory.heartbeat import (
-    HEARTBEAT_FILE,
-    HeartbeatEntry,
-    HeartbeatFile,
-    build_heartbeat_text,
-    is_no_op_reply,
-    parse_heartbeat,
-)
 from sophon.memory.workspace import open_workspace_file
+from sophon.memory.workspace_templates import HEARTBEAT_FILE
 from sophon.principals import LOCAL_USER, files_folder, hub_user_principal
 from sophon.scheduled_turns import SCHEDULED_ORIGIN, build_scheduled_text
 from sophon.schedules.library import ScheduleLibrary
@@ -29,6 +22,13 @@ from sophon.stores.runs.contract import InboundKey, Run
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.owner_rights import find_level_problem
 from sophon_hosting.features.schedules.firing import find_governor
+from sophon_hosting.features.schedules.heartbeat_file import (
+    HeartbeatEntry,
+    HeartbeatFile,
+    build_heartbeat_text,
+    is_no_op_reply,
+    parse_heartbeat,
+)
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.run_authorship import OWN_TEXT
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, Services
-from sophon.memory.heartbeat import NO_OP_REPLY, HeartbeatFile, is_no_op_reply, parse_heartbeat
 from sophon.memory.workspace_templates import WORKSPACE_TEMPLATES
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run, RunOutcome
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.schedules.heartbeat import Heartbeat, read_heartbeat
+from sophon_hosting.features.schedules.heartbeat_file import NO_OP_REPLY, HeartbeatFile, is_no_op_reply, parse_heartbeat
 from sophon_hosting.features.schedules.silent_replies import keep_silent
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.outbound import build_answer_entries

@@ -6,8 +6,6 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.memory.workspace import remove_comments
 
-HEARTBEAT_FILE: Final = "HEARTBEAT.md"
-
 NO_OP_REPLY: Final = "HEARTBEAT_OK"
 """Reply that says that there is nothing to say; it is not delivered. Source: Sophon's guide, heartbeat."""
 

@@ -4,11 +4,13 @@ The end of a goal is reported by a message of its own, which a model writes.
 """
 
 from collections import OrderedDict
+from typing import Final
 
 from sophon.events import GoalChanged
 from sophon.stores.contract import Store
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_hosting.channels.approval_text import to_visible_line
+from sophon_hosting.channels.outbound.chat_notices import ChatNotice
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.quiet_entries import UNPROMPTED_KIND
 from sophon_hosting.events.wire_event import WireEvent
@@ -55,3 +57,6 @@ class GoalNotices:
         text = f"⏸ The goal {title!r} is paused: {reason}. It fails if nobody resumes it."
         name, message = f"goal:{goal_id}:{goal.version}", OutboundMessage(text, is_markdown=False)
         await self._writer.write(chat, name, message, UNPROMPTED_KIND, recipient=recipient)
+
+
+GOAL_NOTICE: Final = ChatNotice(is_goal_pause, GoalNotices)

@@ -9,10 +9,10 @@ from sophon.goals.goal import Goal, PauseKind
 from sophon.goals.goal_writer import build_event
 from sophon.stores.sql_store import SqlStore
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.outbound import goal_notices
 from sophon_hosting.channels.outbound.entries import OutboundWriter
-from sophon_hosting.channels.outbound.goal_notices import MAX_NOTICES_PER_GOAL, GoalNotices, is_goal_pause
 from sophon_hosting.events.wire_event import WireEvent, to_wire_event
+from sophon_hosting.features.goals import notices as goal_notices
+from sophon_hosting.features.goals.notices import MAX_NOTICES_PER_GOAL, GoalNotices, is_goal_pause
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
