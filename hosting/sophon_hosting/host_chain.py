@@ -23,7 +23,7 @@ from sophon_middlewares.outer.custom_tools import add_custom_tools
 from sophon_middlewares.outer.insertion import insert_in_front
 from sophon_middlewares.outer.memory import add_memory
 from sophon_middlewares.outer.preferences import add_preferences
-from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.session_events.session_events import SessionEvents
 from sophon_middlewares.outer.skills import add_skills
 
 FACTORY_SETTING = "Chain.Factory"

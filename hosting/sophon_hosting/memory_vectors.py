@@ -6,7 +6,7 @@ from typing import Final
 from sophon.errors import SophonError
 from sophon.models.turn_meter import metering
 from sophon.services import Services
-from sophon_middlewares.outer.host_meter import HostMeter
+from sophon_middlewares.outer.budget.host_meter import HostMeter
 
 log = logging.getLogger("sophon")
 

@@ -9,7 +9,7 @@ from sophon.routing.model_directory import ModelDirectory
 from sophon.routing.tier_catalog import TierCatalog
 from sophon.services import Services
 from sophon.stores.usage.contract import Period, UsageTotal
-from sophon_middlewares.outer.budget_periods import budget_period
+from sophon_middlewares.outer.budget.budget_periods import budget_period
 
 MICROS = 1_000_000
 NO_TIER = "none"

@@ -41,7 +41,7 @@ from sophon_hosting.runs.turn_factory import build_turn, restart_reply
 from sophon_hosting.runs.turn_services import services_for_turn
 from sophon_hosting.shutdown import drain_or_interrupt
 from sophon_middlewares.inner.direct_call import DIRECT_CALL
-from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.session_events.session_events import SessionEvents
 from sophon_middlewares.outer.trace import TRACE_ORIGIN
 
 log = logging.getLogger("sophon")

@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from sophon_middlewares.learners.learning import Learning
     from sophon_middlewares.learners.scoring import Scoring
     from sophon_middlewares.outer.assembler import Assembler
-    from sophon_middlewares.outer.bridge.skill_calls import SkillCalls
-    from sophon_middlewares.outer.budget import Budget
-    from sophon_middlewares.outer.capability_routing import CapabilityRouting
+    from sophon_middlewares.outer.budget.budget import Budget
+    from sophon_middlewares.outer.capability_routing.capability_routing import CapabilityRouting
     from sophon_middlewares.outer.chain_defaults import ChainDefaults
-    from sophon_middlewares.outer.context_window import ContextWindow
+    from sophon_middlewares.outer.context_window.context_window import ContextWindow
     from sophon_middlewares.outer.decision_layer import DecisionLayer
-    from sophon_middlewares.outer.planning import Planning
+    from sophon_middlewares.outer.planning.planning import Planning
     from sophon_middlewares.outer.preferences import Preferences
-    from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
+    from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import PromptToolBridge
+    from sophon_middlewares.outer.prompt_tool_bridge.skill_calls import SkillCalls
     from sophon_middlewares.outer.published_stage import PublishedStage
     from sophon_middlewares.outer.replies.action_announcer import ActionAnnouncer
     from sophon_middlewares.outer.replies.response_validator import ResponseValidator
     from sophon_middlewares.outer.replies.url_outcomes import UrlOutcomes
     from sophon_middlewares.outer.request_budget import RequestBudget
-    from sophon_middlewares.outer.session_events import SessionEvents
+    from sophon_middlewares.outer.session_events.session_events import SessionEvents
     from sophon_middlewares.outer.stage_mark import StageMark
     from sophon_middlewares.outer.system_prompt import SystemPrompt
     from sophon_middlewares.outer.tool_filter import ToolFilter
@@ -60,11 +60,11 @@ _HOMES = {
     "Assembler": "sophon_middlewares.outer.assembler",
     "Audit": "sophon_middlewares.guards.audit",
     "Authorization": "sophon_middlewares.guards.authorization",
-    "Budget": "sophon_middlewares.outer.budget",
-    "CapabilityRouting": "sophon_middlewares.outer.capability_routing",
+    "Budget": "sophon_middlewares.outer.budget.budget",
+    "CapabilityRouting": "sophon_middlewares.outer.capability_routing.capability_routing",
     "ChainDefaults": "sophon_middlewares.outer.chain_defaults",
     "Classification": "sophon_middlewares.learners.classification",
-    "ContextWindow": "sophon_middlewares.outer.context_window",
+    "ContextWindow": "sophon_middlewares.outer.context_window.context_window",
     "DecisionLayer": "sophon_middlewares.outer.decision_layer",
     "InformationFlow": "sophon_middlewares.guards.information_flow",
     "Integrity": "sophon_middlewares.guards.integrity",
@@ -74,10 +74,10 @@ _HOMES = {
     "MaskPersonalData": "sophon_middlewares.guards.personal_data",
     "OffTheRecord": "sophon_middlewares.guards.off_the_record",
     "ParallelExecution": "sophon_middlewares.inner.parallel_execution",
-    "Planning": "sophon_middlewares.outer.planning",
+    "Planning": "sophon_middlewares.outer.planning.planning",
     "Preferences": "sophon_middlewares.outer.preferences",
     "PublishedStage": "sophon_middlewares.outer.published_stage",
-    "PromptToolBridge": "sophon_middlewares.outer.prompt_tool_bridge",
+    "PromptToolBridge": "sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge",
     "Protection": "sophon_middlewares.guards.protection",
     "RateLimit": "sophon_middlewares.guards.rate_limit",
     "Redaction": "sophon_middlewares.guards.redaction",
@@ -87,10 +87,10 @@ _HOMES = {
     "Sandbox": "sophon_middlewares.guards.sandbox",
     "Scoring": "sophon_middlewares.learners.scoring",
     "SequentialExecution": "sophon_middlewares.inner.sequential_execution",
-    "SessionEvents": "sophon_middlewares.outer.session_events",
+    "SessionEvents": "sophon_middlewares.outer.session_events.session_events",
     "Shield": "sophon_middlewares.guards.shield",
     "Simulation": "sophon_middlewares.guards.simulation",
-    "SkillCalls": "sophon_middlewares.outer.bridge.skill_calls",
+    "SkillCalls": "sophon_middlewares.outer.prompt_tool_bridge.skill_calls",
     "Snapshot": "sophon_middlewares.guards.snapshot",
     "StageMark": "sophon_middlewares.outer.stage_mark",
     "ToolExecution": "sophon_middlewares.inner.tool_execution",

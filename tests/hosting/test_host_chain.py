@@ -14,7 +14,7 @@ from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_configured_chain, build_named_chain, build_pipelines
 from sophon_middlewares.chains import CHAINS, clawft, twelve
 from sophon_middlewares.chains.chain_settings import complete_for_chain
-from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.session_events.session_events import SessionEvents
 
 MODULE = """
 from sophon import Pipeline

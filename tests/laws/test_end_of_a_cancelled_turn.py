@@ -22,7 +22,7 @@ from sophon.stores.factory import store_from_url
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer import session_events
+from sophon_middlewares.outer.session_events import session_events
 from tests.databases import SQLITE, copy_database
 
 

@@ -16,11 +16,11 @@ OF_A_TURN = {
     "middlewares/sophon_middlewares/guards/simulation.py": 1,
     "middlewares/sophon_middlewares/inner/empty_reply.py": 1,
     "middlewares/sophon_middlewares/inner/llm_invoker.py": 1,
-    "middlewares/sophon_middlewares/outer/plan/plan_creation.py": 1,
-    "middlewares/sophon_middlewares/outer/plan/plan_decision.py": 1,  # vote
-    "middlewares/sophon_middlewares/outer/plan/synthesis.py": 1,
-    "middlewares/sophon_middlewares/outer/window/compaction.py": 1,
-    "middlewares/sophon_middlewares/outer/window/fact_flush.py": 1,
+    "middlewares/sophon_middlewares/outer/planning/plan_creation.py": 1,
+    "middlewares/sophon_middlewares/outer/planning/plan_decision.py": 1,  # vote
+    "middlewares/sophon_middlewares/outer/planning/synthesis.py": 1,
+    "middlewares/sophon_middlewares/outer/context_window/compaction.py": 1,
+    "middlewares/sophon_middlewares/outer/context_window/fact_flush.py": 1,
 }
 """Files that call a model by `ctx.complete`, which gives the gateway the hooks of the turn, and how often. That hooks
 see each is shown by `test_masked_purposes.py` and `test_personal_data.py` in `tests/middlewares/guards`, by

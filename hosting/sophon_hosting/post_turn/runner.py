@@ -37,8 +37,8 @@ from sophon_hosting.post_turn.title_generation import TitleGeneration, fallback_
 from sophon_hosting.run_audience import audience_of_run, overrides_of_run
 from sophon_hosting.run_authorship import is_direct_call, is_goal_step, own_text_of_run
 from sophon_middlewares.chains.chain_settings import complete_for_chain
-from sophon_middlewares.outer.budget import Budget
-from sophon_middlewares.outer.capability_routing import PRIORITY, CapabilityRouting
+from sophon_middlewares.outer.budget.budget import Budget
+from sophon_middlewares.outer.capability_routing.capability_routing import PRIORITY, CapabilityRouting
 
 log = logging.getLogger("sophon")
 

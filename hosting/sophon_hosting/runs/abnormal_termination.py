@@ -21,7 +21,7 @@ from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.outcomes import OutcomeWriter
 from sophon_hosting.runs.turn_factory import build_turn
-from sophon_middlewares.outer.session_events import SessionEvents, error_to_json
+from sophon_middlewares.outer.session_events.session_events import SessionEvents, error_to_json
 
 log = logging.getLogger("sophon")
 

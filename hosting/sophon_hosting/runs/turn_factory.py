@@ -13,7 +13,7 @@ from sophon_hosting.run_audience import audience_of_run, overrides_of_run
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, GOAL, is_direct_call, is_goal_step
 from sophon_hosting.runs.checkpoint_store import load_checkpoint
 from sophon_hosting.runs.direct_calls import put_direct_call
-from sophon_middlewares.outer.turn_start import RECORDED_SEQ
+from sophon_middlewares.outer.session_events.turn_start import RECORDED_SEQ
 
 
 async def build_turn(services: Services, run: Run, *, is_first_start: bool = False) -> Context:

@@ -12,14 +12,14 @@ from sophon_middlewares.inner.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.loop_detector import LoopLimits
 from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
-from sophon_middlewares.outer.budget import Budget
-from sophon_middlewares.outer.capability_routing import CapabilityRouting
+from sophon_middlewares.outer.budget.budget import Budget
+from sophon_middlewares.outer.capability_routing.capability_routing import CapabilityRouting
 from sophon_middlewares.outer.chain_defaults import ChainDefaults
-from sophon_middlewares.outer.context_window import ContextWindow
+from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.preferences import Preferences
-from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
+from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import PromptToolBridge
 from sophon_middlewares.outer.published_stage import PublishedStage
-from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.session_events.session_events import SessionEvents
 from sophon_middlewares.outer.tool_split import ToolSplit
 from sophon_middlewares.outer.trace import Trace
 

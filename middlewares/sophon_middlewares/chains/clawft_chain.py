@@ -11,11 +11,11 @@ from sophon_middlewares.learners.classification import Classification
 from sophon_middlewares.learners.learning import Learning
 from sophon_middlewares.learners.scoring import Scoring
 from sophon_middlewares.outer.assembler import Assembler
-from sophon_middlewares.outer.budget import Budget
-from sophon_middlewares.outer.capability_routing import CapabilityRouting
+from sophon_middlewares.outer.budget.budget import Budget
+from sophon_middlewares.outer.capability_routing.capability_routing import CapabilityRouting
 from sophon_middlewares.outer.chain_defaults import ChainDefaults
-from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
-from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import PromptToolBridge
+from sophon_middlewares.outer.session_events.session_events import SessionEvents
 
 
 def compose_clawft() -> Pipeline:

@@ -17,12 +17,12 @@ from sophon_middlewares.inner.approval import Approval
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.sequential_execution import SequentialExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
-from sophon_middlewares.outer.budget import Budget
-from sophon_middlewares.outer.capability_routing import CapabilityRouting
+from sophon_middlewares.outer.budget.budget import Budget
+from sophon_middlewares.outer.capability_routing.capability_routing import CapabilityRouting
 from sophon_middlewares.outer.chain_defaults import ChainDefaults
-from sophon_middlewares.outer.context_window import ContextWindow
-from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
-from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.context_window.context_window import ContextWindow
+from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import PromptToolBridge
+from sophon_middlewares.outer.session_events.session_events import SessionEvents
 from sophon_middlewares.outer.system_prompt import SystemPrompt
 from sophon_middlewares.outer.tools_on_demand import ToolsOnDemand
 

@@ -22,8 +22,8 @@ from sophon.tools.untrusted_text import unfence_text
 from sophon.turn_permissions import filter_permitted
 from sophon_middlewares.inner.fast_path_call import FAST_PATH
 from sophon_middlewares.outer.insertion import insert_in_front
-from sophon_middlewares.outer.plan.plan_decision import MUST_PLAN
-from sophon_middlewares.outer.planning import NO_PLAN
+from sophon_middlewares.outer.planning.plan_decision import MUST_PLAN
+from sophon_middlewares.outer.planning.planning import NO_PLAN
 
 log = logging.getLogger("sophon")
 

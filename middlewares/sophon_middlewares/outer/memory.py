@@ -19,11 +19,11 @@ from sophon.stores.data_labels.contract import file_key, memory_key, name_file
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader
 from sophon.stores.memories.workspace_files import MEMORY_FILE, find_said
 from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
-from sophon_middlewares.outer.context_window import ContextWindow
+from sophon_middlewares.outer.context_window.context_window import ContextWindow
+from sophon_middlewares.outer.context_window.fact_flush import HAS_MEMORY
+from sophon_middlewares.outer.context_window.room import ROOM_FILLERS
 from sophon_middlewares.outer.insertion import insert_at, insert_in_front
 from sophon_middlewares.outer.memory_layer import MemoryLayer
-from sophon_middlewares.outer.window.fact_flush import HAS_MEMORY
-from sophon_middlewares.outer.window.room import ROOM_FILLERS
 
 DailyLog = Callable[[Context], Awaitable[Sequence[str]]]
 """Returns the lines of the last two days that a turn may see, oldest first."""

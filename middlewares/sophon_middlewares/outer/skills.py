@@ -17,11 +17,11 @@ from sophon.skills.catalog import SkillCatalog, SkillSet
 from sophon.skills.instruction_selection import InstructionSelector
 from sophon.skills.prompt import SkillList, build_called_section, build_instructions, find_called_skill
 from sophon.turn_permissions import find_allowed_tools
+from sophon_middlewares.outer.context_window.room import ROOM_FILLERS
+from sophon_middlewares.outer.context_window.window_layer import ContextWindowLayer, find_window
 from sophon_middlewares.outer.insertion import insert_in_front
 from sophon_middlewares.outer.prompt_section import PromptSection, insert_before_last_message
 from sophon_middlewares.outer.system_prompt import add_heading
-from sophon_middlewares.outer.window.room import ROOM_FILLERS
-from sophon_middlewares.outer.window.window_layer import ContextWindowLayer, find_window
 
 SOURCE = "skills"
 """Source of the tools that skills bring, in the toolbox."""

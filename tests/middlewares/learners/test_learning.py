@@ -24,7 +24,7 @@ from sophon_middlewares.chains import twelve
 from sophon_middlewares.learners.insertion import add_learning
 from sophon_middlewares.learners.learning import Learning
 from sophon_middlewares.learners.scoring import Scoring
-from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.session_events.session_events import SessionEvents
 
 SECRET = "sk-" + "ant-api03-" + "Ab1" * 12
 

@@ -13,8 +13,8 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon.tools.untrusted_text import ExternalText, unfence_text
 from sophon_middlewares.chains import twelve
+from sophon_middlewares.outer.context_window.fact_flush import select_text
 from sophon_middlewares.outer.memory import add_memory
-from sophon_middlewares.outer.window.fact_flush import select_text
 from tests.gate import Gate
 
 

@@ -30,8 +30,8 @@ from sophon.tools.tool import Tool
 from sophon.turn_permissions import filter_permitted
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.run_audience import audience_of_run
-from sophon_middlewares.outer.budget import Budget
-from sophon_middlewares.outer.capability_routing import CapabilityRouting
+from sophon_middlewares.outer.budget.budget import Budget
+from sophon_middlewares.outer.capability_routing.capability_routing import CapabilityRouting
 
 log = logging.getLogger("sophon")
 

@@ -14,7 +14,7 @@ from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.permission import check_permission
 from sophon_hosting.operations.request import Doc, Everything, Limit, Request
 from sophon_hosting.operations.table import Table
-from sophon_middlewares.outer.host_meter import HostMeter
+from sophon_middlewares.outer.budget.host_meter import HostMeter
 
 table = Table("learning")
 

@@ -29,7 +29,7 @@ from sophon_hosting.cli.console.json_lines import write_json_lines
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.rendering.value_formatting import format_time
-from sophon_middlewares.outer.host_meter import HostMeter
+from sophon_middlewares.outer.budget.host_meter import HostMeter
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 100_000

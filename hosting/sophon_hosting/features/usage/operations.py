@@ -16,7 +16,7 @@ from sophon_hosting.features.usage.results import (
 )
 from sophon_hosting.operations.request import Doc, Everything, Needs, Request
 from sophon_hosting.operations.table import Table
-from sophon_middlewares.outer.budget_periods import budget_period, end_of_day, end_of_month
+from sophon_middlewares.outer.budget.budget_periods import budget_period, end_of_day, end_of_month
 
 table = Table("usage")
 

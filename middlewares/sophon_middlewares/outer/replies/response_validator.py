@@ -11,7 +11,7 @@ from sophon.extensions import Key
 from sophon.messages import Message
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon_middlewares.inner.reply import append_reply, withdraw_reply
-from sophon_middlewares.outer.plan.plan_state import PLAN_STATE
+from sophon_middlewares.outer.planning.plan_state import PLAN_STATE
 from sophon_middlewares.outer.replies.turn_actions import (
     has_answer,
     list_actions,

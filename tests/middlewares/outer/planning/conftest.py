@@ -18,7 +18,7 @@ from sophon_middlewares.inner.approval import Approval
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
-from sophon_middlewares.outer.planning import Planning
+from sophon_middlewares.outer.planning.planning import Planning
 from tests.gate import Gate
 
 Answer: TypeAlias = str | Exception | ModelResponse | Sequence[ToolCall] | Callable[[ModelRequest], Awaitable[str]]

@@ -9,7 +9,7 @@ from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved, Plan
 from sophon.operator_policy import OperatorPolicy
 from sophon.plans import Plan, PlanStep
 from sophon.settings import ApprovalSettings
-from sophon_middlewares.outer.plan.plan_approval import format_preview, initial_approval_status
+from sophon_middlewares.outer.planning.plan_approval import format_preview, initial_approval_status
 
 MEDIUM = {"estimated_risk": "medium"}
 HIGH = {"estimated_risk": "high"}

@@ -5,7 +5,7 @@ import json
 from sophon import Decision, Risk, ToolCall, tool
 from sophon.errors import BadRequest
 from sophon.events import ApprovalRequested, PlanProposed, ToolCallStarted
-from sophon_middlewares.outer.plan.plan_state import PLAN_STATE
+from sophon_middlewares.outer.planning.plan_state import PLAN_STATE
 
 MEDIUM = {"estimated_risk": "medium"}
 

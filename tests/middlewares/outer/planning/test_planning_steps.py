@@ -7,9 +7,9 @@ from sophon.errors import BadRequest, ChainError
 from sophon.events import AgentStatus, ToolCallStarted
 from sophon.messages import Response
 from sophon_middlewares.inner import turn_time
-from sophon_middlewares.outer.plan import plan_execution
-from sophon_middlewares.outer.plan.plan_execution import result_from_response, step_run_name
-from sophon_middlewares.outer.plan.synthesis import divide_window
+from sophon_middlewares.outer.planning import plan_execution
+from sophon_middlewares.outer.planning.plan_execution import result_from_response, step_run_name
+from sophon_middlewares.outer.planning.synthesis import divide_window
 from sophon_middlewares.outer.tool_filter import ToolFilter
 
 

@@ -16,7 +16,7 @@ from sophon.settings import EmbeddingsSettings, Settings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer.host_meter import HostMeter
+from sophon_middlewares.outer.budget.host_meter import HostMeter
 
 PRICED = ModelInfo("embed", "remote", prices=(1000.0, 0.0), hosting="hosted")
 """A token costs 1,000 micro-USD."""

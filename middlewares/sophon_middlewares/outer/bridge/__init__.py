@@ -1,1 +1,0 @@
-"""Parts of PromptToolBridge: rendering tools and history as text, and scanning replies for tool calls."""

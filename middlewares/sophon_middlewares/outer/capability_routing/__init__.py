@@ -1,0 +1,1 @@
+"""CapabilityRouting, and the observation of the model calls that it has routed."""

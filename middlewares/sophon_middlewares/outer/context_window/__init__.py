@@ -1,0 +1,1 @@
+"""ContextWindow and its parts: the call layer, compaction, truncation, and token counts."""

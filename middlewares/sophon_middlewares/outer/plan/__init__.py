@@ -1,1 +1,0 @@
-"""Parts of Planning: plan creation, approval, execution, synthesis, and their state."""

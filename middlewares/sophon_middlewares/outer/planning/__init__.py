@@ -1,0 +1,1 @@
+"""Planning and its parts: plan creation, approval, execution, synthesis, and their state."""

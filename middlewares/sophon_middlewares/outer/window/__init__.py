@@ -1,1 +1,0 @@
-"""Parts of ContextWindow: the call layer, compaction, truncation, and token counts."""
