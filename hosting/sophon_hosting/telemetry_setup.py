@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sophon.errors import SettingsError
+from sophon.extras import install_command
 from sophon.messages import Response
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
@@ -14,7 +15,7 @@ from sophon_hosting.runs.traces import TRACEPARENT_OPTION
 if TYPE_CHECKING:
     from sophon_hosting.telemetry.exporter import TelemetryExporter
 
-MISSING_EXTRA = "Telemetry.Endpoint: OpenTelemetry is not installed; pip install 'sophon-agents[otel]'"
+MISSING_EXTRA = f"Telemetry.Endpoint: OpenTelemetry is not installed; {install_command('otel')}"
 
 
 def create_telemetry(services: Services, environment: Mapping[str, str]) -> "TelemetryExporter | None":

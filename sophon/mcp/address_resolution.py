@@ -10,6 +10,7 @@ import anyio.to_thread
 
 from sophon.builtin_tools.command_environment import build_command_environment
 from sophon.builtin_tools.programs import build_sandbox_environment, describe_exposed, describe_missing
+from sophon.extras import install_command
 from sophon.private_files import make_private_folder
 from sophon.processes.sandbox_policy import SandboxLimits, SandboxPolicy, build_arguments, read_system_links
 from sophon.processes.sandbox_probe import probe_sandbox
@@ -69,7 +70,7 @@ async def resolve_address(
     Raises ServerUnusable for a missing secret or package, and if a sandbox is demanded that there is not.
     """
     if find_spec("mcp") is None:
-        raise ServerUnusable("MCP servers need the extra mcp: pip install 'sophon-agents[mcp]'")
+        raise ServerUnusable(f"MCP servers need the extra mcp: {install_command('mcp')}")
     from sophon.mcp.server_address import ServerAddress  # lazy: it needs the extra
 
     common = ServerAddress(

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.extras import describe_missing_package
 from sophon.strict_yaml import StrictYamlError, parse_yaml_with_lines
 
 if TYPE_CHECKING:
@@ -118,9 +119,11 @@ def _find_problems(manifest: "ManifestModel", folder: Path, lines: Mapping[str, 
 
 def find_schema_problem(schema: dict[str, Any]) -> str:
     """Return why a JSON Schema cannot describe the arguments of a tool; "" if it can."""
-    from jsonschema.exceptions import SchemaError  # lazy: only skills with tools need it
-    from jsonschema.validators import validator_for
-
+    try:
+        from jsonschema.exceptions import SchemaError  # lazy: only skills with tools need it
+        from jsonschema.validators import validator_for
+    except ModuleNotFoundError as error:
+        return f"it cannot be checked: {describe_missing_package(error) or error}"
     if schema.get("type") != "object":
         return "the schema must be of the type object"
     try:

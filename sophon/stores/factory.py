@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import cast
 
 from sophon.clock import Clock
+from sophon.errors import StoreError
+from sophon.extras import describe_missing_package
 from sophon.stores.contract import Store
 from sophon.stores.memory_url import MEMORY_SCHEME as MEMORY_SCHEME
 
@@ -15,5 +17,10 @@ def store_from_url(url: str, *, folder: Path, clock: Clock | None = None) -> Sto
     A relative path is relative to `folder`. Raises StoreError for a URL that cannot be used.
     """
     # Imported lazily: the module loads SQLAlchemy (about 0.2 s), which a chain in one's own process does not need.
-    sql = import_module("sophon.stores.sql_store")
+    try:
+        sql = import_module("sophon.stores.sql_store")
+    except ModuleNotFoundError as error:
+        if (missing := describe_missing_package(error)) is None:
+            raise
+        raise StoreError(url.partition(":")[0], f"it needs SQL, and {missing}") from error
     return cast(Store, sql.SqlStore(url, folder=folder, clock=clock))

@@ -3,21 +3,16 @@
 import ast
 import re
 import subprocess
-import tomllib
-from collections.abc import Iterable, Iterator
-from functools import cache
-from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from importlib.metadata import packages_distributions
 from pathlib import Path
-from sys import stdlib_module_names
 
 import pytest
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parents[2]
-FOLDERS = [ROOT / folder for folder in (".", "middlewares", "hosting", "channels")]
+from tests.packaging.module_imports import list_foreign_packages
+from tests.packaging.requirements import ROOT, list_installed
+
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PROGRAMS = {"lint-imports": "import-linter"}
 """Distributions of programs that are not named like them."""
 HOST = ("sophon_hosting.cli", "sophon_hosting.cli.app", "sophon_hosting.host_server")
@@ -40,81 +35,6 @@ def list_extras(task: str) -> set[str]:
         [recipe] = re.findall(rf"^\$\(VENV\)/\.{stamp}:.*\n((?:\t.*\n)+)", MAKEFILE, re.M)
         extras |= set(re.findall(r"--editable '?\.\[(\w+)\]", recipe))
     return extras
-
-
-def list_installed(extras: Iterable[str]) -> set[str]:
-    """Return the names of the distributions that pip installs for the project with these extras."""
-    found = set[str]()
-    left = [*PROJECT["dependencies"]]
-    for extra in extras:
-        left += PROJECT["optional-dependencies"][extra]
-    while left:
-        requirement = Requirement(left.pop())
-        name = canonicalize_name(requirement.name)
-        if name in found and not requirement.extras:
-            continue
-        found.add(name)
-        try:
-            further = [Requirement(text) for text in requires(name) or ()]
-        except PackageNotFoundError:
-            continue  # a requirement of another extra than that of the tests
-        chosen = requirement.extras or {""}
-        left += [
-            str(each).partition(";")[0]
-            for each in further
-            if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in chosen)
-        ]
-    return found
-
-
-@cache
-def find_file(module: str) -> Path | None:
-    """Return the file of a module of this project; None for any other."""
-    for folder in FOLDERS:
-        path = folder.joinpath(*module.split("."))
-        for file in (path.with_suffix(".py"), path / "__init__.py"):
-            if file.is_file():
-                return file
-    return None
-
-
-def walk_imports(nodes: Iterable[ast.stmt]) -> Iterator[str]:
-    """Yield the names that are imported as soon as a module is: not those in functions, and not what may be missing."""
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield from (f"{node.module}.{each.name}" for each in node.names)
-        elif isinstance(node, ast.ClassDef):
-            yield from walk_imports(node.body)
-        elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
-            yield from walk_imports([*node.body, *node.orelse])
-
-
-@cache
-def read_imports(file: Path) -> tuple[str, ...]:
-    """Return the names that a file imports as soon as it is imported."""
-    return tuple(walk_imports(ast.parse(file.read_text(encoding="utf-8")).body))
-
-
-@cache
-def list_foreign_packages(modules: tuple[str, ...]) -> dict[str, str]:
-    """Return the packages of others that importing the modules imports, each with a file that does."""
-    left, seen, foreign = [*modules], set[Path](), dict[str, str]()
-    while left:
-        parts = left.pop().split(".")
-        for length in range(1, len(parts) + 1):
-            file = find_file(".".join(parts[:length]))
-            if file is None or file in seen:
-                continue
-            seen.add(file)
-            for name in read_imports(file):
-                top = name.partition(".")[0]
-                if find_file(top) is not None or (ROOT / top).is_dir():
-                    left.append(name)
-                elif top not in stdlib_module_names:
-                    foreign.setdefault(top, str(file.relative_to(ROOT)))
-    return foreign
 
 
 @pytest.mark.parametrize("task", COMMANDS)

@@ -19,12 +19,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     words = sys.argv[1:] if arguments is None else arguments
     open_closed_streams()
-    code = import_module(DIRECT_SERVE).run_serve(words)
-    if code is None:
-        from sophon_hosting.cli.app import run_command_line  # lazy: a host needs no typer
+    try:
+        code = import_module(DIRECT_SERVE).run_serve(words)
+        if code is None:
+            from sophon_hosting.cli.app import run_command_line  # lazy: a host needs no typer
 
-        code = run_command_line(words)
+            code = run_command_line(words)
+    except ModuleNotFoundError as error:
+        code = _report_missing_package(error)
     sys.exit(code)
+
+
+def _report_missing_package(error: ModuleNotFoundError) -> int:
+    """Write one line for a program without the packages of a host. Raises the error if it names any other module."""
+    from sophon.extras import find_extra, install_command  # lazy: `--help` imports nothing of `sophon`
+
+    if (extra := find_extra(error)) is None:
+        raise error
+    sys.stderr.write(f"error: the command `sophon` needs the package {error.name}: {install_command(extra)}\n")
+    return 1
 
 
 def open_closed_streams() -> None:

@@ -8,6 +8,7 @@ import sys
 import traceback
 
 from sophon.errors import SettingsError, SophonError
+from sophon.extras import describe_missing_package
 from sophon.security import describe_error, redact
 from sophon_hosting.rendering.control_characters import to_single_line
 
@@ -50,6 +51,8 @@ def error_lines(error: Exception) -> list[str]:
         return ["aborted"]
     if isinstance(error, OSError) and error.errno in DISK_IS_FULL:
         return [f"{error.filename or 'the output'} cannot be written: {error.strerror}"]
+    if (missing := describe_missing_package(error)) is not None:
+        return [missing]
     return [f"unexpected {type(error).__name__}: {describe_error(error)}; run it with --debug for the traceback"]
 
 

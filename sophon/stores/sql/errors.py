@@ -9,6 +9,7 @@ import sqlite3
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from sophon.errors import StoreError, StoreUnavailable
+from sophon.extras import install_command
 from sophon.stores.health import REASONS
 from sophon.stores.sql.sqlite_integrity import no_database_message
 
@@ -91,8 +92,8 @@ def to_runtime_error(store: str, error: Exception) -> StoreError:
 def to_store_error(store: str, error: Exception) -> StoreError:
     """Return the StoreError for an error of SQLAlchemy, of a driver, or of the file system."""
     if isinstance(error, ModuleNotFoundError):
-        package = "sophon-agents[postgres]" if error.name == "psycopg" else str(error.name)
-        return StoreError(store, f"the driver {error.name!r} is not installed; try `pip install '{package}'`")
+        command = install_command("postgres") if error.name == "psycopg" else f"pip install {error.name}"
+        return StoreError(store, f"the driver {error.name!r} is not installed; try `{command}`")
     if isinstance(error, OSError):
         return StoreError(store, f"{error.strerror or error}: {error.filename!r}")
     text = str(error.orig if isinstance(error, DBAPIError) else error)

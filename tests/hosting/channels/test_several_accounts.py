@@ -236,7 +236,7 @@ async def test_a_socks_proxy_that_does_not_let_through_is_reported(
 
 
 def test_socks_without_its_package_says_what_to_install() -> None:
-    with pytest.raises(ChannelError, match=r"pip install 'sophon-agents\[socks\]'"):
+    with pytest.raises(ChannelError, match=r'pip install "sophon-agents\[socks\]"'):
         resolve_proxy(Secret("socks5://127.0.0.1:1080"), {}, "Telegram", socks_package="not_installed_here")
 
 

@@ -38,7 +38,7 @@ def test_a_missing_library_is_told_in_a_line_with_what_installs_it(backend, comm
     library, extra, url = BACKENDS[backend]
     code, output = run(backend, tmp_path, *command)
     assert code != 0
-    lines = [line for line in output.splitlines() if f"pip install 'sophon-agents[{extra}]'" in line]
+    lines = [line for line in output.splitlines() if f'pip install "sophon-agents[{extra}]"' in line]
     assert lines, output
     assert any(library in line and "not installed" in line for line in lines)
     assert "Traceback" not in output

@@ -18,6 +18,8 @@ from aiohttp import (
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
+from sophon.extras import describe_missing_package
+from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_text, object_from_json
 from sophon_channels.proxy import is_socks
 from sophon_channels.telegram.api.errors import TelegramApiError
@@ -64,9 +66,12 @@ class BotApiTransport:
         """
         self.is_local = is_local
         # A slow import: only a host with this channel needs it.
-        from aiogram import Bot, methods
-        from aiogram.client.session.aiohttp import AiohttpSession
-        from aiogram.client.telegram import TelegramAPIServer
+        try:
+            from aiogram import Bot, methods
+            from aiogram.client.session.aiohttp import AiohttpSession
+            from aiogram.client.telegram import TelegramAPIServer
+        except ModuleNotFoundError as error:
+            raise ChannelError(f"Telegram cannot be used: {describe_missing_package(error) or error}") from error
 
         # aiohttp takes HTTP proxies with a request; one of SOCKS is a connector, which aiogram makes.
         socks = proxy if proxy is not None and is_socks(proxy) else None

@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from sophon.errors import InputError
+from sophon.extras import install_command
 from sophon_hosting.parsing.parser_worker import run_parser
 
 MAX_CHARACTERS = 400_000
@@ -47,7 +48,7 @@ def read_pdf(path: Path) -> Iterator[str]:
     try:
         from pypdf import PdfReader  # an optional extra
     except ImportError:
-        raise NoText("pypdf is not installed (the extra `documents`)") from None
+        raise NoText(f"pypdf is not installed: {install_command('documents')}") from None
     reader = PdfReader(path)
     if reader.is_encrypted and not reader.decrypt(""):
         raise NoText("it is encrypted")

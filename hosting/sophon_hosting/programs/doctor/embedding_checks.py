@@ -3,7 +3,8 @@
 import importlib.util
 from pathlib import Path
 
-from sophon.models.embeddings.sentence_transformers_embedder import DEFAULT_MODEL, EXTRA, find_packaged_model
+from sophon.extras import install_command
+from sophon.models.embeddings.sentence_transformers_embedder import DEFAULT_MODEL, find_packaged_model
 from sophon.settings import EmbeddingsSettings
 from sophon_hosting.programs.doctor.findings import DoctorFinding, ok, warning
 
@@ -20,7 +21,7 @@ def check_embedder(settings: EmbeddingsSettings) -> DoctorFinding:
     model = settings.model or DEFAULT_MODEL
     if importlib.util.find_spec("sentence_transformers") is None:
         text = f"SentenceTransformers is not installed, {MISSING}"
-        return warning("embeddings", text, f"pip install '{EXTRA}'")
+        return warning("embeddings", text, install_command("embeddings"))
     if settings.model is None and find_packaged_model(model) is None and not Path(model).is_dir():
         text = f"the package {model} is not installed, {MISSING}"
         return warning("embeddings", text, f"pip install {model}, or name another Embeddings.Model")

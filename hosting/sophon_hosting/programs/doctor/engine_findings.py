@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from sophon._python.lazy_pattern import lazy_pattern
+from sophon.extras import EXTRA_BY_PACKAGE, install_command
 from sophon.security import redact
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, warning
 
@@ -32,9 +33,9 @@ def name_server(url: str) -> str:
 def unreachable(check: str, url: str, error: BaseException, setting: str) -> DoctorFinding:
     """Return the finding of a server that refuses, or that nobody can reach, without the secrets of its URL."""
     if isinstance(error, ImportError):
-        extra = {"redis": "redis", "aio_pika": "rabbitmq"}.get(error.name or "", "postgres")
+        extra = EXTRA_BY_PACKAGE.get(error.name or "", "postgres")  # psycopg may be there and lack its own library
         text = f"{name_server(url)} is not asked: {error.name or 'its client library'} is not installed"
-        return failed(check, text, f"pip install 'sophon-agents[{extra}]'")
+        return failed(check, text, install_command(extra))
     reason = describe_connection_error(error)
     text = f"{name_server(url)} cannot be used: {hide_secrets(reason, url)}"
     return failed(check, text, f"start the server, or correct {setting}")

@@ -26,4 +26,4 @@ def test_a_local_model_that_is_not_installed_says_what_to_install() -> None:
     if importlib.util.find_spec("sentence_transformers") is not None:
         pytest.skip("sentence-transformers is installed")
     found = check_embedder(Settings.from_mapping({"Embeddings": {"Provider": "SentenceTransformers"}}).embeddings)
-    assert (found.grade, found.fix) == ("warning", "pip install 'sophon-agents[embeddings]'")
+    assert (found.grade, found.fix) == ("warning", 'pip install "sophon-agents[embeddings]"')

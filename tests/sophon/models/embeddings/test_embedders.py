@@ -215,7 +215,7 @@ async def test_openais_key_goes_to_openai_only(server: Server):
 async def test_without_the_package_the_local_model_says_what_to_install():
     if importlib.util.find_spec("sentence_transformers") is not None:
         pytest.skip("sentence-transformers is installed")
-    with pytest.raises(NoProvider, match=r"pip install 'sophon-agents\[embeddings\]'"):
+    with pytest.raises(NoProvider, match=r'pip install "sophon-agents\[embeddings\]"'):
         await SentenceTransformersEmbedder().embed(["a"])
 
 

@@ -115,5 +115,5 @@ def test_a_missing_package_is_an_error_that_names_the_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
 
-    with pytest.raises(UnusableClassifier, match=rf"needs the package {package}: pip install 'sophon-agents\[onnx\]'"):
+    with pytest.raises(UnusableClassifier, match=rf'needs the package {package}: pip install "sophon-agents\[onnx\]"'):
         OnnxTextClassifier(write_model(tmp_path))

@@ -1,0 +1,124 @@
+"""The extras of the distribution: a base environment runs a chain, and whatever is missing is named with its extra."""
+
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from sophon.extras import EXTRA_BY_PACKAGE
+from tests.packaging.environments import run_with
+from tests.packaging.module_imports import FOLDERS, find_file, list_foreign_packages, read_imports
+from tests.packaging.requirements import EXTRAS, PROJECT, list_installed, list_missing_packages
+
+CHAIN = """
+import asyncio
+from sophon import Services
+from sophon_middlewares.chains import twelve
+
+async def main():
+    services = Services()
+    async with services:
+        chain = twelve(services)
+        for text in ("what is 6 * 7?", "Remember that my cat is Ada", "What do you remember?"):
+            print((await chain.run(services.turn(text, session_id="s"))).text)
+
+asyncio.run(main())
+"""
+"""A chain in one's own process, with the offline model."""
+
+PACKAGES = ("sophon", "sophon_middlewares", "sophon_middlewares.chains")
+"""What is imported in a base environment. That of a host, and of channels, needs the extra `host`."""
+
+
+def list_modules(package: str) -> list[str]:
+    """Return the dotted names of the modules of a package, and its own."""
+    [folder] = [each / package for each in FOLDERS if (each / package / "__init__.py").is_file()]
+    files = [each for each in folder.rglob("*.py") if each.name != "__main__.py"]
+    names = [".".join(each.relative_to(folder.parent).with_suffix("").parts) for each in files]
+    return [name.removesuffix(".__init__") for name in names]
+
+
+def test_a_chain_runs_with_the_base_packages_only(tmp_path: Path) -> None:
+    done = run_with((), CHAIN, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "6 * 7 = 42" in done.stdout
+    assert "your cat is Ada" in done.stdout.splitlines()[-1]
+
+
+def test_what_a_chain_imports_needs_no_extra() -> None:
+    """By reading the imports: the module that names an optional package at its top is the one to correct."""
+    missing = set(list_missing_packages())
+    foreign = list_foreign_packages(PACKAGES)
+    assert {name: file for name, file in foreign.items() if name in missing or name in EXTRA_BY_PACKAGE} == {}
+
+
+@pytest.mark.parametrize("package", ["sophon", "sophon_middlewares"])
+def test_an_optional_package_is_imported_by_the_parts_that_need_it_only(package: str) -> None:
+    """A module of the framework imports at its top what the base installs, or it is named here."""
+    optional = {"sophon.stores": {"sqlalchemy", "alembic"}, "sophon.mcp": {"mcp", "mcp_types", "httpx2"}}
+    found: dict[str, str] = {}
+    for name in list_modules(package):
+        file = find_file(name)
+        assert file is not None
+        allowed = next((each for prefix, each in optional.items() if name.startswith(f"{prefix}.")), set[str]())
+        imported = {each.partition(".")[0] for each in read_imports(file)}
+        if wrong := (imported & EXTRA_BY_PACKAGE.keys()) - allowed:
+            found[name] = ", ".join(sorted(wrong))
+    assert found == {}
+
+
+def test_the_base_is_small() -> None:
+    """About twenty packages, on any version of Python; an addition has to be worth it to whoever runs one chain."""
+    assert len(list_installed()) <= 28, sorted(list_installed())
+
+
+def test_each_optional_package_is_installed_by_its_extra_and_by_nothing_of_the_base() -> None:
+    distributions, base = packages_distributions(), list_installed()
+    for package, extra in EXTRA_BY_PACKAGE.items():
+        names = {canonicalize_name(each) for each in distributions.get(package, [package.replace("_", "-")])}
+        assert names & list_installed([extra]), f"{package} is not in the extra {extra}"
+        assert not names & base, f"{package} is in the base"
+
+
+def test_each_extra_installs_a_package_that_is_named_with_it() -> None:
+    assert set(EXTRA_BY_PACKAGE.values()) == EXTRAS.keys() - {"all", "docs", "dev"}
+
+
+def test_all_means_all() -> None:
+    [every] = [Requirement(text) for text in EXTRAS["all"]]
+    assert (every.name, every.extras) == (PROJECT["name"], EXTRAS.keys() - {"all", "docs", "dev"})
+
+
+@pytest.mark.parametrize("command", ["", "--help", "serve", "chat hello", "doctor"])
+def test_the_command_without_its_extra_says_in_one_line_what_to_install(command: str, tmp_path: Path) -> None:
+    done = run_with((), "from sophon_hosting.cli import main; main()", folder=tmp_path, arguments=command.split())
+    assert (done.returncode, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    assert line.endswith(': pip install "sophon-agents[host]"')
+
+
+def test_a_host_needs_no_other_extra(tmp_path: Path) -> None:
+    program = "from sophon_hosting.cli import main; main()"
+    done = run_with(["host"], program, folder=tmp_path, arguments=["chat", "what is 6 * 7?"])
+    assert (done.returncode, "42" in done.stdout) == (0, True), done.stderr
+    imports = "import sophon_hosting.host_server, sophon_hosting.worker_server, sophon_channels.whatsapp.channel"
+    assert run_with(["host"], imports, folder=tmp_path).stderr == ""
+
+
+MISSING = {
+    "store": ('store_from_url("sqlite:///x.db", folder=Path())', "StoreError", "sqlalchemy", "host"),
+    "guard": ("asyncio.run(Services().store.audit.list())", "StoreError", "sqlalchemy", "host"),
+}
+"""What a chain can ask for beyond the base: the program, the error, the package and the extra."""
+
+
+@pytest.mark.parametrize("case", MISSING)
+def test_what_a_chain_lacks_is_named_with_the_command(case: str, tmp_path: Path) -> None:
+    program, kind, package, extra = MISSING[case]
+    head = "import asyncio\nfrom pathlib import Path\nfrom sophon import Services\n"
+    done = run_with((), f"{head}from sophon.stores.factory import store_from_url\n{program}", folder=tmp_path)
+    last = done.stderr.splitlines()[-1]
+    assert kind in last
+    assert f'the package {package} is not installed: pip install "sophon-agents[{extra}]"' in last
