@@ -12,7 +12,6 @@ from sophon._version import __version__
 if TYPE_CHECKING:
     from sophon.approvals import ApprovalRequest, Decision
     from sophon.chain.pipeline import Middleware, Next, Pipeline
-    from sophon.chain.pipeline_registry import PipelineRegistry
     from sophon.context import Context
     from sophon.errors import SophonError
     from sophon.messages import Message, Response, ToolCall, ToolResult, Usage
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from sophon.services import Services
     from sophon.tools.registry import ToolRegistry
     from sophon.tools.tool import Risk, Tool, tool
+    from sophon.turn.pipeline_registry import PipelineRegistry
 
 _HOME = {
     "ApprovalRequest": "sophon.approvals",
@@ -31,7 +31,7 @@ _HOME = {
     "ModelResponse": "sophon.models.model",
     "Next": "sophon.chain.pipeline",
     "Pipeline": "sophon.chain.pipeline",
-    "PipelineRegistry": "sophon.chain.pipeline_registry",
+    "PipelineRegistry": "sophon.turn.pipeline_registry",
     "Response": "sophon.messages",
     "Risk": "sophon.tools.tool",
     "Services": "sophon.services",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, cast, ge
 
 import orjson
 
+from sophon._python.joined_text import join_texts
 from sophon._python.lazy_dataclass import dataclass, new_dict, new_list, slotted_dataclass
-from sophon.joined_text import join_texts
 from sophon.security import redact
 
 if TYPE_CHECKING:

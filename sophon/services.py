@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sophon.approvals import ApprovalGate, RejectingGate
 from sophon.clock import Clock, SystemClock
-from sophon.configured_parts import (
+from sophon.composition.arguments import check_service_arguments
+from sophon.composition.configured_parts import (
     add_builtin_tools,
     configure_providers,
     create_agent_runtime,
@@ -17,13 +18,13 @@ from sophon.configured_parts import (
     load_shield_policy,
     to_providers,
 )
-from sophon.configured_secrets import collect_secrets
+from sophon.composition.configured_secrets import collect_secrets
+from sophon.composition.parts import ServiceParts, add_configured_parts
 from sophon.context import Context
 from sophon.context.message_list import MessageList
-from sophon.context.provenance import list_message_sources, note_untrusted_source
 from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
-from sophon.context.turn_log import SessionLog, TurnLog
+from sophon.context.turn_log import TurnLog
 from sophon.events import EventSink, NullEventSink
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.messages import Message
@@ -34,21 +35,21 @@ from sophon.models.model import Model
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.principals import LOCAL_USER, data_owner_of_turn
 from sophon.security.sliding_windows import SlidingWindows
-from sophon.service_arguments import check_service_arguments
-from sophon.service_parts import ServiceParts, add_configured_parts
 from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
-from sophon.turn_options import (
+from sophon.turn.options import (
     check_max_iterations,
     check_tags,
     check_temperature,
     check_turn_arguments,
     parse_planning_mode,
 )
+from sophon.turn.provenance import list_message_sources, note_untrusted_source
+from sophon.turn.session_log import SessionLog
+from sophon.turn.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class Services:
             add_configured_parts(parts, chosen, place, time)
         self._assemble(parts, chosen, place, time)
         if settings:
-            from sophon.expected_stages import find_expected_stages  # lazy: most programs have no settings
+            from sophon.composition.expected_stages import find_expected_stages  # lazy: most programs have no settings
 
             self.expected_stages.update(find_expected_stages(chosen))
 

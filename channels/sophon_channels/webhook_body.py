@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from sophon.rate_limited_log import RateLimitedLog
+from sophon._python.rate_limited_log import RateLimitedLog
 
 MAX_UNVERIFIED_BYTES = 48 * 1024 * 1024
 """Bytes of bodies that one reader holds at a time; requests beyond it are refused, and are sent again later."""

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sophon.chain.pipeline import Pipeline
-from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.errors import CompositionError
 from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.operator_policy import OperatorPolicy
@@ -19,6 +18,7 @@ from sophon.services import Services
 from sophon.stores.rate_windows.shared_windows import SharedWindows
 from sophon.stores.runs.contract import Run
 from sophon.task_types import TaskType
+from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.audit_heads import find_signing_key
 from sophon_hosting.background_loops import BackgroundLoops
 from sophon_hosting.completion import complete

@@ -5,14 +5,14 @@ from collections.abc import Coroutine
 from typing import cast
 
 from sophon.chain.pipeline import Pipeline
-from sophon.chain.pipeline_registry import PipelineRegistry
-from sophon.configured_parts import find_memory_folder
+from sophon.composition.configured_parts import find_memory_folder
 from sophon.errors import NotFound, SettingsError, SophonError
 from sophon.plugins.entry_points import MIDDLEWARES_GROUP, find_entry_points, load_entry_point
 from sophon.plugins.import_paths import import_user_object
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon.task_types import TaskType
+from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.daily_log import read_daily_log
 from sophon_hosting.model_hooks import add_hooks_of
 from sophon_middlewares.chains import CHAINS

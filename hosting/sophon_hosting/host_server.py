@@ -10,10 +10,10 @@ from functools import partial
 from aiohttp import web
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.configured_secrets import collect_secrets
+from sophon._python.rate_limited_log import RateLimitedLog
+from sophon.composition.configured_secrets import collect_secrets
 from sophon.errors import SophonError, StoreError
 from sophon.models.gateway.provider import Provider
-from sophon.rate_limited_log import RateLimitedLog
 from sophon.services import Services
 from sophon.settings import has_several_users
 from sophon.settings.loader import LoadedSettings

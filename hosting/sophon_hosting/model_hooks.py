@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sophon.chain.order_constraints import get_middleware_name, read_order_constraints
 from sophon.chain.pipeline import Middleware, Pipeline
-from sophon.chain.pipeline_registry import PipelineRegistry
+from sophon.turn.pipeline_registry import PipelineRegistry
 
 
 def add_model_hooks(chain: Pipeline, pipelines: PipelineRegistry) -> Pipeline:

@@ -3,9 +3,9 @@
 from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.chat_overrides import NO_OVERRIDES, ChatOverrides
 from sophon.principals import channel_chat_principal
 from sophon.stores.runs.contract import Run
+from sophon.turn.chat_overrides import NO_OVERRIDES, ChatOverrides
 
 
 @dataclass(frozen=True, slots=True)

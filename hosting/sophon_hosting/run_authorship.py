@@ -10,7 +10,7 @@ OWN_TEXT = "own_text"
 """Key, in `Run.origin`, of the part of the text that the owner wrote; missing if that is all of it."""
 
 FOREIGN_SOURCES = "foreign_sources"
-"""Key, in `Run.origin`, of the sources of the text that others wrote; see `sophon.context.provenance`."""
+"""Key, in `Run.origin`, of the sources of the text that others wrote; see `sophon.turn.provenance`."""
 
 PIECES = "pieces"
 """Key, in `Run.origin`, of the messages that the run's message was merged from; missing if it was one."""

@@ -1,9 +1,9 @@
 """Execution of runs in a process: taken from the queue, recovered, reconciled with the store, each with one outcome."""
 
 from sophon.chain.pipeline import Pipeline
-from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.services import Services
 from sophon.task_types import TaskType
+from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.host_chain import build_named_chain
 from sophon_hosting.queue.contract import TaskQueue

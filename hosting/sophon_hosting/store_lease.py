@@ -17,8 +17,8 @@ from sqlalchemy import URL, Connection, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from sophon._python.private_files import make_private_folder
 from sophon.errors import StoreError
-from sophon.private_files import make_private_folder
 from sophon.stores.factory import MEMORY_SCHEME
 from sophon.stores.sql.dialects import SERVER_TIMEOUT_SECONDS, describe_url
 from sophon.stores.sql.errors import to_store_error

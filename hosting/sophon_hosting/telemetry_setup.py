@@ -8,8 +8,8 @@ from sophon.extras import install_command
 from sophon.messages import Response
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
-from sophon.trace_context import parse_traceparent
 from sophon.traces.trace import Trace
+from sophon.traces.trace_context import parse_traceparent
 from sophon_hosting.runs.traces import TRACEPARENT_OPTION
 
 if TYPE_CHECKING:

@@ -5,16 +5,16 @@ import logging
 
 from sophon.cancellation import Cancellation
 from sophon.chain.pipeline import Pipeline
-from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
-from sophon.context.usage_rows import usage_rows
 from sophon.errors import NotFound, SophonError, StoreError, StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.services import Services
 from sophon.stores.run_fence import OutdatedRun, StaleRun
 from sophon.stores.runs.contract import Run
 from sophon.task_timeout import TaskTimeout
-from sophon.trace_context import PROPAGATED
+from sophon.traces.trace_context import PROPAGATED
+from sophon.turn.pipeline_registry import PipelineRegistry
+from sophon.turn.usage_rows import usage_rows
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.observability.log_context import log_context

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from sophon._python.front_matter import FileProblem
 from sophon._python.lazy_dataclass import dataclass
 from sophon.agents.definition import SUFFIX, AgentDefinition, read_agent
-from sophon.front_matter import FileProblem
 
 MAX_AGENTS: Final = 200
 """Files that are read; further ones are named as a problem."""

@@ -5,8 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from sophon._python.lazy_dataclass import dataclass
-from sophon.front_matter import (
+from sophon._python.front_matter import (
     FileProblem,
     FrontMatterFields,
     find_name_problem,
@@ -14,6 +13,7 @@ from sophon.front_matter import (
     parse_front_matter,
     read_text_file,
 )
+from sophon._python.lazy_dataclass import dataclass
 from sophon.principals import MAIN_AGENT
 from sophon.security.linear_patterns import PatternError, compile_linear, make_encodable
 

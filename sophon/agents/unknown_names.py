@@ -5,10 +5,10 @@ from collections.abc import Callable, Collection, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from sophon._python.front_matter import FileProblem
 from sophon._python.lazy_dataclass import dataclass
 from sophon.agents.catalog import AgentSet
 from sophon.agents.definition import AgentDefinition
-from sophon.front_matter import FileProblem
 from sophon.settings.validation_errors import suggest_nearest
 
 _WILDCARDS = "*?["

@@ -9,12 +9,12 @@ from typing import Any, Final, TypeVar
 from sophon.builtin_tools.programs import find_confinement_problem, find_missing_sandbox
 from sophon.builtin_tools.skill_scripts import build_script_tool
 from sophon.context import Context, TurnServices
-from sophon.context.provenance import collect_untrusted_sources
 from sophon.errors import InputError, NotFound, ToolError
 from sophon.events import CustomToolChanged
 from sophon.skills.custom_tools import PREFIX, CustomTool, CustomToolDraft, CustomToolStore, UnusableCustomTool
 from sophon.tools.registry import Toolbox
 from sophon.tools.tool import Risk, Tool, to_wire_name, tool
+from sophon.turn.provenance import collect_untrusted_sources
 
 SOURCE: Final = "custom_tools"
 """Source of custom tools in the toolbox."""

@@ -8,7 +8,6 @@ from typing import Any, Final, Literal
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.autonomy import GOAL_AUTONOMY
 from sophon.context import Context
-from sophon.context.provenance import has_read_untrusted, is_of_program, list_person_texts
 from sophon.errors import BudgetExceeded, IllegalTransition, InputError, NotFound, ToolError
 from sophon.goals.budget import GoalSpending, list_budget
 from sophon.goals.commands import GoalCommands, budget_from_settings
@@ -18,6 +17,7 @@ from sophon.goals.task_graph import count_statuses
 from sophon.risk import Risk
 from sophon.security.named_values import PersonTexts
 from sophon.tools.tool import Tool, tool
+from sophon.turn.provenance import has_read_untrusted, is_of_program, list_person_texts
 
 GROUP: Final = "goals"
 MAX_LISTED: Final = 20

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sophon._python.value_rules import ValueRules
-from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
-from sophon.context.provenance import collect_untrusted_sources
 from sophon.errors import NotFound, ToolError
 from sophon.memory.entities import find_entities
 from sophon.memory.fusion import fuse
@@ -17,9 +15,11 @@ from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
 from sophon.tools.result_text import result_to_text
 from sophon.tools.tool import Risk, tool
 from sophon.tools.untrusted_text import ExternalText
+from sophon.turn.chat_overrides import find_chat_overrides
+from sophon.turn.provenance import collect_untrusted_sources
 
 if TYPE_CHECKING:
-    from sophon.turn_agent import TurnAgent
+    from sophon.turn.agent import TurnAgent
 
 MAX_ENTRY_CHARACTERS = 4000
 """Maximum length of an entry, in characters."""
@@ -216,7 +216,7 @@ def _find_reader(ctx: Context) -> MemoryReader:
 def _find_agent(ctx: Context) -> "TurnAgent | None":
     if ctx.services.agents is None:
         return None
-    from sophon.turn_agent import find_turn_agent  # lazy: most hosts have no agents
+    from sophon.turn.agent import find_turn_agent  # lazy: most hosts have no agents
 
     return find_turn_agent(ctx)
 

@@ -12,13 +12,13 @@ from typing import Any
 import anyio.to_thread
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon._python.private_files import make_private_folder
 from sophon.builtin_tools.command_environment import build_command_environment
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.extensions import Key
 from sophon.principals import PRINCIPALS_FOLDER, owns_files_root
-from sophon.private_files import make_private_folder
 from sophon.processes.bounded_pipe import share_result
 from sophon.processes.command_result import CommandResult
 from sophon.processes.command_runner import run_unconfined
@@ -27,7 +27,7 @@ from sophon.processes.sandbox_probe import find_probed, probe_sandbox
 from sophon.processes.sandbox_runner import run_in_sandbox
 from sophon.settings import Settings
 from sophon.settings.host_files import find_host_files
-from sophon.trace_context import HEADER, find_traceparent
+from sophon.traces.trace_context import HEADER, find_traceparent
 
 SANDBOX_GUARDED: Key[bool] = Key("sandbox.guarded")
 """Whether the guard Sandbox has judged the calls of this turn: it asks a person about each that would run outside."""

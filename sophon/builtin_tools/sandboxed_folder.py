@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon._python.private_files import make_private_folder, open_inner_folder, replace_file_in
 from sophon.errors import ToolError
-from sophon.private_files import make_private_folder, open_inner_folder, replace_file_in
 
 MAX_FILE_BYTES = 10_000_000
 """Maximum size of a file that is read or written."""

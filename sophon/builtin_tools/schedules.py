@@ -8,13 +8,6 @@ from typing import Annotated, Any
 
 from sophon._python.value_rules import ValueRules
 from sophon.context import Context
-from sophon.context.provenance import (
-    collect_untrusted_sources,
-    has_read_untrusted,
-    is_call_of_client,
-    is_of_program,
-    list_person_texts,
-)
 from sophon.errors import InputError, NotFound, ToolError
 from sophon.events import ScheduleChanged
 from sophon.scheduled_turns import SCHEDULE
@@ -26,6 +19,13 @@ from sophon.schedules.wording import describe_recurrence, format_moment
 from sophon.stores.schedules.contract import Schedule
 from sophon.tools.tool import Risk, Tool, tool
 from sophon.tools.untrusted_text import find_fence_sources
+from sophon.turn.provenance import (
+    collect_untrusted_sources,
+    has_read_untrusted,
+    is_call_of_client,
+    is_of_program,
+    list_person_texts,
+)
 
 GROUP = "schedules"
 

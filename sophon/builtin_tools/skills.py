@@ -15,7 +15,7 @@ from sophon.skills.prompt import build_instructions
 from sophon.skills.skill_package import SKILL_FILE, SkillPackage
 from sophon.skills.tool_manifest import MANIFEST_NAMES
 from sophon.tools.tool import Risk, Tool, tool
-from sophon.turn_permissions import RESTRICTED_TOOLS, filter_permitted
+from sophon.turn.permissions import RESTRICTED_TOOLS, filter_permitted
 
 LOADED_SKILLS: Key[list[str]] = Key("skills.loaded", dump=list, load=list)
 """Names of the skills that the turn has loaded, in their order."""

@@ -19,14 +19,14 @@ from sophon.agents.prompt import build_agent_prompt
 from sophon.agents.runtime import AgentRuntime
 from sophon.builtin_tools.sub_agent_work import SubAgentEnd, SubAgentWork
 from sophon.context import Context, Step, TurnRunner
-from sophon.context.provenance import is_of_program
 from sophon.errors import ChainError, NotFound, StoreError, ToolError
 from sophon.events import AgentState, SubAgentChanged
 from sophon.extensions import Key
 from sophon.failure_log import log_failure
 from sophon.stores.sub_agents.contract import FINAL_STATES, SubAgentRun
 from sophon.tools.tool import CallSuspended
-from sophon.turn_agent import TURN_AGENT, TurnAgent, find_agent_depth
+from sophon.turn.agent import TURN_AGENT, TurnAgent, find_agent_depth
+from sophon.turn.provenance import is_of_program
 from sophon.visible_text import render_for_person
 
 MAX_ROUNDS: Final = 20

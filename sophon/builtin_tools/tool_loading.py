@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.tools.tool import Risk, Tool, tool
-from sophon.turn_permissions import filter_permitted
+from sophon.turn.permissions import filter_permitted
 
 MAX_NAMED_TOOLS = 100
 """Tools whose names are listed with the groups: about 600 tokens. Of more, each group shows the first ones."""

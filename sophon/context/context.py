@@ -34,7 +34,6 @@ from sophon.models.model import (
 from sophon.traces.published_stages import STAGE_TIMES
 
 if TYPE_CHECKING:
-    from sophon.context.checkpoint_builder import CheckpointBuilder
     from sophon.context.state_serialization import Snapshot
     from sophon.models.gateway.provider import Candidate
     from sophon.settings import Settings
@@ -137,8 +136,6 @@ class Context(TurnState):
     """Called before every attempt and every chunk of a model call; may raise to stop the call."""
     history: Sequence[Message] = ()
     """The session's stored messages as they were loaded; a checkpoint refers to those among `messages`."""
-    checkpoint_builder: "CheckpointBuilder | None" = None
-    """Knows what the store has of the turn's checkpoints; None until the first one."""
 
     @classmethod
     def from_state(cls, services: TurnServices, state: Mapping[str, Any]) -> Self:

@@ -38,7 +38,7 @@ class Tally:
     capped_calls: dict[str, int] = field(default_factory=new_dict)
     """Tool name -> calls let through, for tools with `max_calls_per_turn`."""
     untrusted_sources: list[str] = field(default_factory=new_list)
-    """Sources of the untrusted texts that the turn has read, each once; see `sophon.context.provenance`."""
+    """Sources of the untrusted texts that the turn has read, each once; see `sophon.turn.provenance`."""
     taint: Taint = UNTAINTED
     """What the session contains by the guard InformationFlow, as far as this turn knows."""
     unrecorded: UnrecordedUsage = field(default_factory=new_dict)

@@ -1,18 +1,20 @@
 """The turn log: writes how a turn begins and ends to its session, in a host in the transaction that updates its run."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import field
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass, new_dict
+from sophon.cancellation import Cancellation
+from sophon.clock import Clock
 from sophon.context.facts import TurnFacts
-from sophon.context.turn_claim import ClaimedTurn, TurnClaim
 from sophon.events import Emit, Event
 from sophon.messages import Response
-from sophon.stores.contract import Store
-from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.usage.contract import UsageRow
+
+if TYPE_CHECKING:
+    from sophon.stores.sessions.contract import SessionRecord
+    from sophon.stores.usage.contract import UsageRow
 
 TurnStatus: TypeAlias = Literal["completed", "failed", "cancelled", "suspended"]
 TurnEvents: TypeAlias = Callable[[int], Sequence[Event]]
@@ -38,14 +40,45 @@ class TurnEnd:
     events: TurnEvents = no_events
 
 
+class HasClock(Protocol):
+    """Services, of which a claim needs the clock."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+
+class ClaimedTurn(Protocol):
+    """What a claim reads and sets of a turn; a `Context` is one."""
+
+    cancellation: Cancellation
+    resumes: int
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def session_id(self) -> str: ...
+    @property
+    def services(self) -> HasClock: ...
+    @property
+    def has_end_recorder(self) -> bool: ...
+    @property
+    def response(self) -> Response | None: ...
+
+    def tool_check(self, check: Any, /) -> AbstractContextManager[None]:
+        """Add a check of each tool call, and remove it at the end of the block."""
+        ...
+
+
 class TurnLog(Protocol):
     """Writes the records that a turn adds to its session together with how it begins and ends, each atomically."""
 
-    async def begin(self, turn: TurnFacts, records: Sequence[SessionRecord], events: TurnEvents, emit: Emit, /) -> None:
+    async def begin(
+        self, turn: TurnFacts, records: "Sequence[SessionRecord]", events: TurnEvents, emit: Emit, /
+    ) -> None:
         """Store the first records of a turn, of which there may be none, then emit its first events."""
         ...
 
-    async def conclude(self, turn: TurnFacts, records: Sequence[SessionRecord], end: TurnEnd, emit: Emit, /) -> bool:
+    async def conclude(self, turn: TurnFacts, records: "Sequence[SessionRecord]", end: TurnEnd, emit: Emit, /) -> bool:
         """Store the records and the end, then emit the final events.
 
         Return False if another end was written before; then nothing was written and nothing was emitted.
@@ -59,51 +92,6 @@ class TurnLog(Protocol):
         """
         ...
 
-    async def record_usage(self, turn: TurnFacts, rows: Sequence[UsageRow], /) -> None:
+    async def record_usage(self, turn: TurnFacts, rows: "Sequence[UsageRow]", /) -> None:
         """Take over usage of a turn that is not in the store: write it now, or together with the turn's end."""
         ...
-
-
-class SessionLog:
-    """The turn log of a chain without a host: appends the records to the session; there is no run to update."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._claims: dict[str, TurnClaim] = {}
-
-    async def begin(self, turn: TurnFacts, records: Sequence[SessionRecord], events: TurnEvents, emit: Emit, /) -> None:
-        """See `TurnLog.begin`."""
-        seq = 0
-        if records:
-            seq = await self._store.sessions.append(turn.session_id, records, owner=turn.principal)
-        for event in events(seq):
-            emit(event)
-
-    async def conclude(self, turn: TurnFacts, records: Sequence[SessionRecord], end: TurnEnd, emit: Emit, /) -> bool:
-        """See `TurnLog.conclude`. A failure is emitted even if the store cannot record it."""
-        claim = self._claims.get(turn.run_id)
-        if claim is not None and claim.is_lost:
-            return False
-        seq = 0
-        try:
-            seq = await self._store.sessions.append(turn.session_id, records, owner=turn.principal)
-        finally:
-            if seq or end.status in ("failed", "cancelled"):
-                for event in end.events(seq):
-                    emit(event)
-        return True
-
-    @asynccontextmanager
-    async def claim(self, ctx: ClaimedTurn, /) -> AsyncGenerator[None]:
-        """See `TurnLog.claim`."""
-        claim = TurnClaim(self._store, ctx)
-        async with claim:
-            self._claims[ctx.run_id] = claim
-            try:
-                yield
-            finally:
-                del self._claims[ctx.run_id]
-
-    async def record_usage(self, turn: TurnFacts, rows: Sequence[UsageRow], /) -> None:
-        """See `TurnLog.record_usage`: written now."""
-        await self._store.usage.record(rows)

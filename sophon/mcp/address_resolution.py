@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
 
+from sophon._python.private_files import make_private_folder
 from sophon.builtin_tools.command_environment import build_command_environment
 from sophon.builtin_tools.programs import build_sandbox_environment, describe_exposed, describe_missing
 from sophon.extras import install_command
-from sophon.private_files import make_private_folder
 from sophon.processes.sandbox_policy import SandboxLimits, SandboxPolicy, build_arguments, read_system_links
 from sophon.processes.sandbox_probe import probe_sandbox
 from sophon.settings import McpServerSettings, Secret, Settings

@@ -1,6 +1,6 @@
 """Elicitation: a server asks the person of the turn whose call it runs; one question for each field of the form.
 
-The call keeps its connection meanwhile (`sophon.context.held_questions`). Nothing is ever answered by itself: what
+The call keeps its connection meanwhile (`sophon.turn.held_questions`). Nothing is ever answered by itself: what
 cannot be asked is declined, what nobody answers is cancelled.
 """
 
@@ -13,7 +13,6 @@ from typing import Any, Final, Literal, TypeAlias
 from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.context import Context
-from sophon.context.held_questions import CANCELLED, NOBODY_ANSWERED, hold_question
 from sophon.mcp.elicitation_form import (
     FieldValue,
     FormField,
@@ -25,6 +24,7 @@ from sophon.mcp.elicitation_form import (
 from sophon.messages import ToolCall
 from sophon.risk import Risk
 from sophon.tools.running_call import RunningCall
+from sophon.turn.held_questions import CANCELLED, NOBODY_ANSWERED, hold_question
 from sophon.visible_text import escape_invisible, render_for_person
 
 log = logging.getLogger("sophon")

@@ -50,7 +50,7 @@ from sophon.mcp.server_address import ServerAddress, ServerFacts
 from sophon.mcp.server_call import ServerCall
 from sophon.mcp.tolerant_stream import TolerantStream
 from sophon.mcp.tool_definition import ToolDefinition
-from sophon.trace_context import HEADER, find_traceparent
+from sophon.traces.trace_context import HEADER, find_traceparent
 
 log = logging.getLogger("sophon")
 

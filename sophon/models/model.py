@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
+from sophon._python.joined_text import add_piece
 from sophon._python.lazy_dataclass import dataclass, new_dict, new_list
 from sophon.errors import CompositionError
-from sophon.joined_text import add_piece
 from sophon.messages import Message, ToolCall, Usage
 from sophon.models.model_facts import find_wrong_fact
 from sophon.models.reply_size import ReplySize

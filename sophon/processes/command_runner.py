@@ -12,8 +12,8 @@ from typing import IO
 import anyio
 import anyio.to_thread
 
+from sophon._python.private_files import make_private_folder
 from sophon.errors import ToolError
-from sophon.private_files import make_private_folder
 from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPipeReader, wait_until_closed
 from sophon.processes.command_result import CommandResult
 

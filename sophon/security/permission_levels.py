@@ -39,7 +39,7 @@ Feature: TypeAlias = Literal["Chat", "ChooseModel", "Approvals", "Export", "Memo
 FEATURES: Final[tuple[Feature, ...]] = get_args(Feature)
 
 FULL_HISTORY: Final = "FullHistory"
-"""Feature of those who see a whole history; who lacks it gets it redacted (`sophon.history_redaction`)."""
+"""Feature of those who see a whole history; who lacks it gets it redacted (`sophon.turn.history_redaction`)."""
 
 
 def resolve_level(

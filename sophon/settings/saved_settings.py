@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from sophon._python.private_files import make_private_folder, open_new_private_file
 from sophon.errors import SettingsError
-from sophon.private_files import make_private_folder, open_new_private_file
 from sophon.settings.sources.json_files import ROOT_KEY, parse_strict_json
 from sophon.settings.types.json_types import is_mapping
 from sophon.settings.types.secret_references import FILE_KEY

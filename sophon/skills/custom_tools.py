@@ -24,8 +24,8 @@ from typing import Any, Final
 import orjson
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon._python.private_files import REPLACED, make_private_folder, replacing_folder
 from sophon.errors import InputError, NotFound
-from sophon.private_files import REPLACED, make_private_folder, replacing_folder
 from sophon.risk import Risk
 from sophon.skills.skill_package import SkillProblem
 from sophon.skills.tool_manifest import ManifestError, ScriptTool, ToolManifest, find_schema_problem, parse_manifest

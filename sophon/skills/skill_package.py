@@ -10,8 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from sophon._python.lazy_dataclass import dataclass
-from sophon.front_matter import (
+from sophon._python.front_matter import (
     FileProblem,
     FrontMatterFields,
     find_name_problem,
@@ -19,6 +18,7 @@ from sophon.front_matter import (
     parse_front_matter,
     read_text_file,
 )
+from sophon._python.lazy_dataclass import dataclass
 from sophon.skills.tool_manifest import MANIFEST_NAMES, ManifestError, ToolManifest, parse_manifest
 
 SKILL_FILE: Final = "SKILL.md"

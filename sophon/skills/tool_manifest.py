@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon._python.strict_yaml import StrictYamlError, parse_yaml_with_lines
 from sophon.extras import describe_missing_package
-from sophon.strict_yaml import StrictYamlError, parse_yaml_with_lines
 
 if TYPE_CHECKING:
     from sophon.skills.manifest_model import ManifestModel

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from sophon.private_files import PRIVATE_FILE, make_private_folder
+from sophon._python.private_files import PRIVATE_FILE, make_private_folder
 from sophon.snapshots.files import FileContent, find_size, read_file, replace_file
 from sophon.stores.snapshots.contract import SnapshotFile
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.private_files import open_inner_folder, replace_file_in
+from sophon._python.private_files import open_inner_folder, replace_file_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon._python.private_files import make_private_folder
 from sophon.errors import InputError
-from sophon.private_files import make_private_folder
 from sophon.snapshots.archive import SnapshotArchive, find_excess
 from sophon.snapshots.files import FileContent, read_file, remove_file, replace_file
 from sophon.stores.snapshots.contract import SnapshotFile

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.errors import StoreUnavailable
-from sophon.rate_limited_log import RateLimitedLog
 
 log = logging.getLogger("sophon")
 

@@ -9,11 +9,11 @@ from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.clock import Clock
 from sophon.events import Event, StageCompleted
 from sophon.messages import Usage
-from sophon.trace_context import TraceContext
 from sophon.traces.folding import TimedEvent, TraceFolder
 from sophon.traces.published_stages import DURATION_FIELD, PUBLISHED_ZONE, StageTimes
 from sophon.traces.stage_clock import StageClock, StageFrame, to_ms
 from sophon.traces.trace import StageTime, StartTrace, Trace, TraceStatus
+from sophon.traces.trace_context import TraceContext
 
 MAX_ENTRIES: Final = 1000
 """Events of one turn that its trace keeps: a turn of 500 tool calls; the rest is counted."""

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Response, Risk, Services, ToolCall, tool
-from sophon.context.turn_claim import Progress, read_progress
 from sophon.errors import ModelError, TurnAlreadyRun
 from sophon.messages import Message
 from sophon.stores.contract import Store
@@ -21,6 +20,7 @@ from sophon.stores.factory import store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel, VirtualClock
+from sophon.turn.turn_claim import Progress, read_progress
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import twelve
 from tests import postgres

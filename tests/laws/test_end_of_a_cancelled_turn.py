@@ -13,8 +13,7 @@ import pytest
 
 from sophon import Context, Middleware, ModelRequest, ModelResponse, Next, Pipeline, Services, ToolCall, tool
 from sophon.context import TurnFacts
-from sophon.context.turn_claim import ClaimedTurn
-from sophon.context.turn_log import TurnEnd, TurnEvents
+from sophon.context.turn_log import ClaimedTurn, TurnEnd, TurnEvents
 from sophon.errors import ChainError
 from sophon.events import Emit, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.stores.contract import Store

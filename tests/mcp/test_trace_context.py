@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sophon.tools.untrusted_text import unfence_text
-from sophon.trace_context import PROPAGATED, TraceContext, derive_span_id
+from sophon.traces.trace_context import PROPAGATED, TraceContext, derive_span_id
 from tests.mcp.sites import call, running
 
 pytestmark = pytest.mark.anyio

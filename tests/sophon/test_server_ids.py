@@ -5,7 +5,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from sophon import builtin_tools
-from sophon.setting_references import find_taken_server_ids
+from sophon.composition.setting_references import find_taken_server_ids
 from sophon.settings import Settings
 from sophon.skills.custom_tools import PREFIX
 from sophon.tools.tool import Tool

@@ -7,9 +7,9 @@ from sophon import Services, tool
 from sophon.errors import SettingsError
 from sophon.settings import Settings
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.testing import VirtualClock
 from sophon.tools.untrusted_text import FENCING_INSTRUCTIONS
+from sophon.turn.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon_middlewares.chains import twelve
 
 NOBODY = {"OLLAMA_HOST": "127.0.0.1:9"}

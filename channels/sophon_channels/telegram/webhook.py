@@ -9,8 +9,8 @@ from typing import cast
 
 from aiohttp import web
 
+from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.errors import StoreError
-from sophon.rate_limited_log import RateLimitedLog
 from sophon_channels.json_fields import JsonObject
 from sophon_channels.telegram.polling import UpdateHandler
 from sophon_channels.webhook_body import WebhookBodyReader, build_closing_response

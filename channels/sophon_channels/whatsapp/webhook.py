@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.errors import StoreError
-from sophon.rate_limited_log import RateLimitedLog
 from sophon_channels.webhook_body import WebhookBodyReader, build_closing_response
 
 log = logging.getLogger("sophon")

@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sophon.chat_overrides import ChatOverrides
 from sophon.clock import Clock
 from sophon.principals import channel_chat_principal, channel_person_principal, is_channel_principal
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
+from sophon.turn.chat_overrides import ChatOverrides
 from sophon_channels.contract import Channel, ChatLocation, Person
 
 PERSON_KIND, SESSION_KIND, PROCESSED_KIND, MIGRATION_KIND = "person", "session", "seen", "moved"

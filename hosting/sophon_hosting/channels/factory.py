@@ -5,13 +5,13 @@ from dataclasses import field
 from typing import cast
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.chat_overrides import ChatOverrides
 from sophon.errors import InputError, SettingsError, SophonError
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon.principals import is_channel_name
 from sophon.services import Services
 from sophon.settings import TelegramSettings, WhatsAppSettings
 from sophon.settings.sections.channels import ChatSettings
+from sophon.turn.chat_overrides import ChatOverrides
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import Channel
 from sophon_channels.errors import ChannelError

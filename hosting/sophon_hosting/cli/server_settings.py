@@ -2,7 +2,7 @@
 
 import os
 
-from sophon.configured_secrets import collect_secrets
+from sophon.composition.configured_secrets import collect_secrets
 from sophon.settings import Settings
 from sophon.settings.loader import LoadedSettings
 from sophon_hosting.cli.bootstrap import load_cli_settings_with_layers, resolve_store_url

@@ -1,6 +1,6 @@
 """View of histories for a client that may not see all of them: stored records, events, tasks and approvals.
 
-The rule for messages is `sophon.history_redaction`, that for the fields of an event is in its class
+The rule for messages is `sophon.turn.history_redaction`, that for the fields of an event is in its class
 (`sophon.events.visibility`). Of the data of records only fields that are known to hold no content of a conversation are
 passed on as they are, so a field that is added later is hidden until it is named here.
 """
@@ -13,7 +13,6 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.events import event_type
 from sophon.events.field_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
-from sophon.history_redaction import HIDDEN, hide_values, redact_message_for_reader, redact_text_for_reader
 from sophon.learning.trajectories import Trajectory
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
@@ -23,6 +22,7 @@ from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.texts.contract import text_id
 from sophon.traces.trace import Trace
+from sophon.turn.history_redaction import HIDDEN, hide_values, redact_message_for_reader, redact_text_for_reader
 from sophon_hosting.events.large_fields import LARGE_FIELD
 from sophon_hosting.events.wire_event import WireEvent
 

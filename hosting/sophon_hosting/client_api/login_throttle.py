@@ -11,8 +11,8 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable
 
+from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.clock import Clock
-from sophon.rate_limited_log import RateLimitedLog
 from sophon_hosting.client_api.shared_failures import SharedFailures
 
 FREE_FAILURES = 5

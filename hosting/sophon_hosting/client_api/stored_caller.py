@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from sophon.agents.catalog import AgentCatalog, AgentSet
 from sophon.approvals import Decision, turn_id_from_request
 from sophon.clock import SystemClock
-from sophon.configured_parts import create_custom_tool_store, find_agent_folder
+from sophon.composition.configured_parts import create_custom_tool_store, find_agent_folder
 from sophon.errors import InputError, SophonError
 from sophon.goals.goal import Goal
 from sophon.operator_policy import OperatorPolicy

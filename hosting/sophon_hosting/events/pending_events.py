@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from sophon._python.joined_text import add_piece
 from sophon.events import Event, ReasoningChunk, StreamChunk
-from sophon.joined_text import add_piece
 from sophon.stores.events.contract import LoggedEvent
 from sophon_hosting.events.wire_event import RowBuilder
 

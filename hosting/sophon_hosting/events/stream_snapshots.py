@@ -4,9 +4,9 @@ from dataclasses import field
 from typing import Any
 from urllib.parse import quote
 
+from sophon._python.joined_text import add_piece
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events import Event, ReasoningChunk, StreamChunk, StreamReset
-from sophon.joined_text import add_piece
 from sophon_hosting.events.json_encoding import json_bytes
 from sophon_hosting.events.large_fields import HEAD_CHARACTERS, LARGE_FIELD, text_reference
 from sophon_hosting.events.wire_event import WireEvent, to_wire_event

@@ -6,7 +6,7 @@ import secrets
 from collections import deque
 from contextlib import suppress
 
-from sophon.rate_limited_log import RateLimitedLog
+from sophon._python.rate_limited_log import RateLimitedLog
 from sophon_hosting.fanout.contract import FanoutListener
 from sophon_hosting.fanout.local import FanoutListeners
 from sophon_hosting.fanout.messages import (

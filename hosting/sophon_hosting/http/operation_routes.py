@@ -9,7 +9,7 @@ from urllib.parse import quote
 from aiohttp import hdrs, web
 
 from sophon.errors import InputError
-from sophon.trace_context import HEADER
+from sophon.traces.trace_context import HEADER
 from sophon_hosting.client_api.authentication import Unauthorized, User
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.connection import ServedProcess

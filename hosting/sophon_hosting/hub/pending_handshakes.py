@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.clock import Clock
-from sophon.rate_limited_log import RateLimitedLog
 from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.hub.connected_clients import HubConnection
 from sophon_hosting.hub.limits import HubLimits

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sophon.configured_secrets import collect_secrets
+from sophon.composition.configured_secrets import collect_secrets
 from sophon.errors import InputError, NotFound, SettingsError
 from sophon.services import Services
 from sophon.settings.changeable import CHANGEABLE, split_changeable

@@ -8,14 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.configured_parts import configure_providers
+from sophon.composition.configured_parts import configure_providers
+from sophon.composition.setting_references import find_unknown_budgets, find_unknown_evaluator
 from sophon.errors import InputError, SettingsError
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.models.providers.provider_types import OLLAMA, OPENAI_COMPATIBLE
 from sophon.services import Services
-from sophon.setting_references import find_unknown_budgets, find_unknown_evaluator
 from sophon.settings import ProviderSettings, Secret, Settings
 from sophon.settings.loader import LoadedSettings
 from sophon_hosting.live_settings.change_audit import record_change

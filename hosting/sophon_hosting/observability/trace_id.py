@@ -1,6 +1,6 @@
 """Trace ids of requests: from W3C `traceparent` headers, or new ones."""
 
-from sophon.trace_context import new_trace_id, parse_traceparent
+from sophon.traces.trace_context import new_trace_id, parse_traceparent
 
 
 def trace_id_from_traceparent(traceparent: str | None) -> str:

@@ -11,10 +11,10 @@ from sophon.errors import NotFound
 from sophon.events import EventSink, NullEventSink
 from sophon.security.off_the_record import is_offered_off_the_record
 from sophon.services import Services
-from sophon.system_prompt import OFF_THE_RECORD_NOTICE
 from sophon.tools.declared_action_types import acts_despite_name
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
+from sophon.turn.system_prompt import OFF_THE_RECORD_NOTICE
 from sophon_hosting.host import Host
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context

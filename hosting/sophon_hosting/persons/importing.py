@@ -21,7 +21,7 @@ from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.schedules.contract import Misfire, QuietAction, Schedule, ScheduleKind
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.turn_options import parse_planning_mode
+from sophon.turn.options import parse_planning_mode
 from sophon_hosting.conversation_import.exported_session import parse_exported_record
 from sophon_hosting.conversation_import.importing import UNKNOWN_ORIGIN
 from sophon_hosting.persons.export import FORMAT_VERSION

@@ -12,7 +12,6 @@ from copy import copy
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Pipeline
-from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
 from sophon.decisions.low_intent import is_small_talk
 from sophon.decisions.patterns import is_internal
@@ -26,6 +25,7 @@ from sophon.scheduled_turns import strip_scheduled_prefix
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
+from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.late_judgements import learn_later

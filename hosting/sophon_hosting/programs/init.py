@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from sophon._python.private_files import make_private_folder, open_new_private_file
 from sophon.errors import InputError
 from sophon.memory.workspace_templates import SHARED_FILES, WORKSPACE_TEMPLATES
 from sophon.principals import LOCAL_USER, files_folder, hub_user_principal
-from sophon.private_files import make_private_folder, open_new_private_file
 from sophon.settings import Settings
 from sophon.settings.loader import SETTINGS_FILE_NAME
 from sophon_hosting.cli.bootstrap import load_cli_settings

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from sophon.composition.setting_references import find_taken_server_ids
 from sophon.errors import InputError, NotFound, SettingsError
 from sophon.risk import Risk
-from sophon.setting_references import find_taken_server_ids
 from sophon.settings import McpServerSettings, Settings
 from sophon.stores.contract import Store
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store

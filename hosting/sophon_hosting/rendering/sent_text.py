@@ -1,7 +1,7 @@
 """Text of a streamed turn that was written where it cannot be taken back: a terminal, or OpenAI's protocol."""
 
+from sophon._python.joined_text import join_texts, separator_after
 from sophon.events import StreamChunk
-from sophon.joined_text import join_texts, separator_after
 
 
 class SentText:

@@ -10,7 +10,6 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.pipeline import Pipeline
-from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
 from sophon.errors import NotFound, SophonError
 from sophon.messages import Message, Response, ToolCall, to_canonical_json
@@ -21,9 +20,10 @@ from sophon.tools.argument_schema import ArgumentSchema, Check
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
 from sophon.tools.untrusted_text import ExternalText, find_fence_sources, unfence_text
-from sophon.trace_context import TraceContext, derive_span_id, new_trace_id
 from sophon.traces.recorder import TracedTurn, TraceRecorder
 from sophon.traces.trace import Trace
+from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id
+from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.host_chain import build_named_chain, build_pipelines
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.replay.recorded_turn import RecordedTurn

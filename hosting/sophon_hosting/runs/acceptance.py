@@ -15,8 +15,8 @@ from sophon.services import Services
 from sophon.stores.rate_windows.sql import add_rate_events
 from sophon.stores.runs.contract import AcceptResult, InboundKey, Precondition, Run
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
-from sophon.trace_context import parse_traceparent
-from sophon.turn_options import (
+from sophon.traces.trace_context import parse_traceparent
+from sophon.turn.options import (
     check_image_count,
     check_max_iterations,
     check_tags,

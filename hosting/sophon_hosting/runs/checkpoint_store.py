@@ -1,17 +1,21 @@
 """Checkpoints of a host's runs: write what is new of a turn's state to the store, and read the state back."""
 
 from sophon.context import Context
-from sophon.context.checkpoint_builder import CheckpointBuilder
-from sophon.context.checkpoint_reader import LoadedCheckpoint, read_checkpoint, refers_to_history
 from sophon.context.turn_log import TurnEnd
-from sophon.context.usage_rows import usage_rows
+from sophon.extensions import Key
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run, RunStore
 from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.unit_of_work import UnitOfWork
+from sophon.turn.usage_rows import usage_rows
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun
+from sophon_hosting.runs.checkpoint_builder import CheckpointBuilder
+from sophon_hosting.runs.checkpoint_reader import LoadedCheckpoint, read_checkpoint, refers_to_history
 from sophon_hosting.runs.traces import build_outcome_trace, to_writes
+
+CHECKPOINT_BUILDER: Key[CheckpointBuilder] = Key("checkpoint_builder")
+"""Knows what the store has of the turn's checkpoints; missing until the first one."""
 
 
 def stage_checkpoint(event_bus: EventBus, active_run: ActiveRun, ctx: Context) -> None:
@@ -62,6 +66,7 @@ async def load_checkpoint(store: Store, run: Run) -> LoadedCheckpoint:
 
 
 def _builder_of(ctx: Context) -> CheckpointBuilder:
-    if ctx.checkpoint_builder is None:
-        ctx.checkpoint_builder = CheckpointBuilder()
-    return ctx.checkpoint_builder
+    builder = ctx.get(CHECKPOINT_BUILDER)
+    if builder is None:
+        ctx.put(CHECKPOINT_BUILDER, builder := CheckpointBuilder())
+    return builder

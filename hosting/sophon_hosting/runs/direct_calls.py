@@ -2,9 +2,9 @@
 
 from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
-from sophon.context.provenance import CLIENT_SOURCE, note_untrusted_source
 from sophon.messages import ToolCall
 from sophon.stores.runs.contract import Run
+from sophon.turn.provenance import CLIENT_SOURCE, note_untrusted_source
 from sophon_hosting.run_authorship import CALL, is_goal_step
 from sophon_middlewares.inner.direct_call import DIRECT_CALL, build_direct_chain
 

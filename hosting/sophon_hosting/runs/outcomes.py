@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
 from sophon.context import TurnFacts
-from sophon.context.turn_claim import ClaimedTurn
-from sophon.context.turn_log import SessionLog, TurnEnd, TurnEvents
+from sophon.context.turn_log import ClaimedTurn, TurnEnd, TurnEvents
 from sophon.context.usage_counts import UsageCounts
 from sophon.errors import ChainError, NotFound, StoreUnavailable
 from sophon.events import Emit, Event
@@ -24,6 +23,7 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
 from sophon.stores.usage.contract import UsageRow
 from sophon.traces.trace import Trace
+from sophon.turn.session_log import SessionLog
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.session_transactions import BuildRows, Stored
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns, HeldOutcome

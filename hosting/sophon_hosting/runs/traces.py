@@ -12,9 +12,9 @@ from sophon.stores.runs.contract import Run
 from sophon.stores.traces.contract import TraceWrite
 from sophon.stores.traces.sql import TraceStore, add_traces
 from sophon.stores.unit_of_work import Write, WriteKind
-from sophon.trace_context import TraceContext, derive_span_id, new_trace_id, parse_traceparent
 from sophon.traces.recorder import TraceEnd
 from sophon.traces.trace import Trace
+from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id, parse_traceparent
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_middlewares.outer.trace import TraceOrigin, build_trace, describe_response
 

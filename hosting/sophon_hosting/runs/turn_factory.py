@@ -1,17 +1,17 @@
 """Turn factory: build a run's turn, new, restarted, or restored from its checkpoint."""
 
 from sophon.autonomy import GOAL_AUTONOMY, parse_autonomy
-from sophon.chat_overrides import CHAT_OVERRIDES, NO_OVERRIDES
 from sophon.context import Context
-from sophon.context.provenance import note_untrusted_source
 from sophon.context.reply_stream import restart_stream
 from sophon.messages import Message, attachments_from_json, images_from_json
 from sophon.scheduled_turns import SCHEDULE, SCHEDULED_ORIGIN
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
+from sophon.turn.chat_overrides import CHAT_OVERRIDES, NO_OVERRIDES
+from sophon.turn.provenance import note_untrusted_source
 from sophon_hosting.run_audience import audience_of_run, overrides_of_run
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, GOAL, is_direct_call, is_goal_step
-from sophon_hosting.runs.checkpoint_store import load_checkpoint
+from sophon_hosting.runs.checkpoint_store import CHECKPOINT_BUILDER, load_checkpoint
 from sophon_hosting.runs.direct_calls import put_direct_call
 from sophon_middlewares.outer.session_events.turn_start import RECORDED_SEQ
 
@@ -25,7 +25,8 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
     if run.checkpoint is not None:
         loaded = await load_checkpoint(services.store, run)
         ctx = services.restore(loaded.state)
-        ctx.checkpoint_builder, ctx.history = loaded.builder, loaded.history
+        ctx.put(CHECKPOINT_BUILDER, loaded.builder)
+        ctx.history = loaded.history
         return ctx
     options = run.options
     ctx = services.turn(

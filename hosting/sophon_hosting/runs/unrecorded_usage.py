@@ -14,9 +14,9 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from sophon._python.private_files import create_private_file, make_private_folder
 from sophon.failure_log import log_failure
 from sophon.messages import Usage
-from sophon.private_files import create_private_file, make_private_folder
 from sophon.stores.contract import Store
 from sophon.stores.usage.contract import Period, UsageRow
 

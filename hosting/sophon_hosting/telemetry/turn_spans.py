@@ -10,8 +10,8 @@ from datetime import timedelta
 from typing import Any, Final
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.trace_context import derive_span_id
 from sophon.traces.trace import Trace
+from sophon.traces.trace_context import derive_span_id
 from sophon_hosting.telemetry.attributes import (
     AGENT_NAME,
     describe_agent,

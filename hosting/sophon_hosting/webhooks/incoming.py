@@ -10,13 +10,13 @@ from typing import Any
 from aiohttp import web
 
 from sophon._python.lazy_pattern import lazy_pattern
+from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.clock import Clock
 from sophon.errors import InputError, SessionTaken, StoreError
 from sophon.principals import LOCAL_USER, hub_user_principal
-from sophon.rate_limited_log import RateLimitedLog
 from sophon.settings.sections.webhooks import IncomingWebhookSettings
 from sophon.tools.untrusted_text import fence_text
-from sophon.trace_context import new_trace_id
+from sophon.traces.trace_context import new_trace_id
 from sophon_channels.contract import Channel
 from sophon_channels.webhook_body import WebhookBodyReader, build_closing_response
 from sophon_hosting.channels.owner_rights import find_client_problem, find_level_problem

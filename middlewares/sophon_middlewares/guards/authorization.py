@@ -5,7 +5,7 @@ from sophon.context import Context
 from sophon.events import GuardVerdict
 from sophon.messages import ToolCall
 from sophon.security import describe_error
-from sophon.turn_permissions import ToolPermissions, find_tool_permissions
+from sophon.turn.permissions import ToolPermissions, find_tool_permissions
 from sophon_middlewares.guards.judgement import GUARD_FAILED, Judgement, format_block, judge_round
 from sophon_middlewares.guards.verdicts import Verdict, note_verdict
 from sophon_middlewares.inner.call_checks import offer_permitted

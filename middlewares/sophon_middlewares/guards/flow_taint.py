@@ -9,7 +9,6 @@ from pathlib import PurePath
 from sophon.attachments import UPLOADS_FOLDER
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.context import Context
-from sophon.context.provenance import list_message_sources, list_seen_messages
 from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolResult
 from sophon.security.action_types import ACTION_TYPES, find_action_type
@@ -31,6 +30,7 @@ from sophon.security.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import LabelWrite, file_key, folder_key, memory_key, name_file, session_key
 from sophon.tools.declared_action_types import is_built_in, list_action_types
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
+from sophon.turn.provenance import list_message_sources, list_seen_messages
 from sophon_middlewares.inner.result_redaction import had_key
 
 MAX_PARENTS = 24

@@ -8,7 +8,6 @@ from typing import Final
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.provenance import list_person_texts
 from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolResult
 from sophon.risk import Risk
@@ -24,6 +23,7 @@ from sophon.stores.data_labels.contract import LabelWrite
 from sophon.tools.declared_action_types import find_trusted_action_type, is_built_in
 from sophon.tools.tool import Tool
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
+from sophon.turn.provenance import list_person_texts
 from sophon_middlewares.guards.flow_taint import (
     build_file_labels,
     find_call_taint,

@@ -2,12 +2,12 @@
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.provenance import list_person_texts
 from sophon.decisions.actions import matches_any
 from sophon.decisions.intent_families import find_family
 from sophon.decisions.intents import Intent, judge_intent
 from sophon.messages import ToolCall
 from sophon.risk import Risk
+from sophon.turn.provenance import list_person_texts
 from sophon_middlewares.guards.judgement import Judgement, judge_round
 from sophon_middlewares.inner.fast_path_call import is_fast_path
 from sophon_middlewares.inner.recent_tools import list_recent_tools

@@ -121,7 +121,7 @@ def iteration_limit(ctx: Context, options: LoopOptions) -> int:
 
 def limit_rounds(ctx: Context, wanted: int) -> int:
     """Return the rounds of a turn within those of its agent."""
-    from sophon.turn_agent import find_turn_agent  # lazy: most hosts have no agents
+    from sophon.turn.agent import find_turn_agent  # lazy: most hosts have no agents
 
     agent = find_turn_agent(ctx)
     return wanted if agent is None or agent.max_rounds is None else min(wanted, agent.max_rounds)

@@ -12,7 +12,6 @@ from sophon.builtin_tools.questions import chat_ask, find_question_problem, rend
 from sophon.chain.pipeline import Next
 from sophon.context import Context, Step
 from sophon.context.approval_events import build_request_event
-from sophon.context.held_questions import HoldingGate
 from sophon.deadline import Deadline, timeout_at
 from sophon.errors import ChainError, CompositionError
 from sophon.events import AgentStatus, ApprovalResolved
@@ -21,6 +20,7 @@ from sophon.security.lasting_effects import has_lasting_effect
 from sophon.security.sliding_windows import RateLimit
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
+from sophon.turn.held_questions import HoldingGate
 from sophon_middlewares.inner.announced_requests import note_announced, was_announced
 from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error
 from sophon_middlewares.inner.call_journal import find_earlier_run
@@ -226,7 +226,7 @@ def _describe_agent(ctx: Context) -> str:
     """Return which sub-agent makes the call; "" for a call of the turn itself."""
     if ctx.services.agents is None:
         return ""
-    from sophon.turn_agent import find_agent_depth, find_agent_name  # lazy: most hosts have no agents
+    from sophon.turn.agent import find_agent_depth, find_agent_name  # lazy: most hosts have no agents
 
     return f"The sub-agent {find_agent_name(ctx)} makes this call." if find_agent_depth(ctx) else ""
 

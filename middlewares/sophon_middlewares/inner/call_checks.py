@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from sophon.approvals import compute_call_digest
-from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
-from sophon.context.provenance import has_read_untrusted
 from sophon.errors import InvalidArguments
 from sophon.messages import ToolCall
 from sophon.security.lasting_effects import has_lasting_effect
 from sophon.tools.registry import find_group
 from sophon.tools.tool import Risk, Tool, to_wire_name
-from sophon.turn_permissions import find_tool_permissions, is_owned_by_other
+from sophon.turn.chat_overrides import find_chat_overrides
+from sophon.turn.permissions import find_tool_permissions, is_owned_by_other
+from sophon.turn.provenance import has_read_untrusted
 from sophon_middlewares.inner.escalations import find_escalation
 
 LASTING_REFUSAL = (

@@ -2,13 +2,13 @@
 
 from sophon.autonomy import GOAL_AUTONOMY, promote_risk
 from sophon.context import Context
-from sophon.context.provenance import list_person_texts
 from sophon.messages import ToolCall
 from sophon.risk import Risk
 from sophon.security.assessed_arguments import has_assessed_arguments
 from sophon.settings import ApprovalSettings
 from sophon.settings.autonomy import DANGEROUS_TOOLS
 from sophon.tools.tool import Tool
+from sophon.turn.provenance import list_person_texts
 from sophon_middlewares.inner.call_checks import find_argument_error
 
 

@@ -1,11 +1,11 @@
 """Calls with lasting effects: after untrusted text each of them needs a person's approval, in every mode and chain."""
 
 from sophon.context import Context
-from sophon.context.provenance import UNKNOWN_SOURCE, collect_untrusted_sources
 from sophon.errors import StoreError
 from sophon.events import GuardVerdict
 from sophon.messages import ToolCall
 from sophon.security.lasting_effects import LASTING_EFFECT, explain_lasting_effect
+from sophon.turn.provenance import UNKNOWN_SOURCE, collect_untrusted_sources
 from sophon_middlewares.inner.escalations import Escalation, escalate
 from sophon_middlewares.inner.fast_path_call import is_fast_path
 

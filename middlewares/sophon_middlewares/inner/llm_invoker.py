@@ -17,8 +17,8 @@ from sophon.models.model import DEFAULT_MAX_TOKENS, ModelRequest, ModelResponse
 from sophon.models.reply_size import count_utf8_bytes
 from sophon.reply_text import begins_turn, collect_earlier_texts, is_earlier_text
 from sophon.tools.tool import Tool
-from sophon.transcript_validation import is_valid_transcript, repair_transcript
-from sophon.turn_permissions import find_allowed_tools
+from sophon.turn.permissions import find_allowed_tools
+from sophon.turn.transcript_validation import is_valid_transcript, repair_transcript
 from sophon_middlewares.inner.call_checks import offer_permitted
 from sophon_middlewares.inner.empty_reply import build_empty_response, is_empty_reply, retry_empty_reply
 from sophon_middlewares.inner.reply import append_reply, reply_id, withdraw_reply

@@ -5,13 +5,13 @@ from dataclasses import field, replace
 from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.builtin_tools.variables import find_variables, variables_set
 from sophon.context import Context
-from sophon.context.provenance import list_person_texts
 from sophon.events import LoopWarning
 from sophon.extensions import Key
 from sophon.messages import ToolCall
 from sophon.tools.argument_variables import MAX_EXPANDED_CHARACTERS, Substitution, substitute_variables
 from sophon.tools.placeholder_arguments import describe_placeholder, find_placeholder_argument
 from sophon.tools.tool import Risk
+from sophon.turn.provenance import list_person_texts
 from sophon_middlewares.inner.call_checks import find_call_error
 from sophon_middlewares.inner.call_identity import call_key
 from sophon_middlewares.inner.loop_detector import LoopDetector

@@ -11,7 +11,7 @@ from sophon.messages import ToolCall
 from sophon.security.grant_patterns import build_grant_pattern, describe_grant_pattern, fits_grant_pattern
 from sophon.stores.grants.contract import StandingGrant
 from sophon.tools.tool import Risk, Tool
-from sophon.turn_permissions import chat_of_turn
+from sophon.turn.permissions import chat_of_turn
 
 _FORBIDDEN_RISK = Risk.CRITICAL
 """Risk from which each call is a question of its own."""

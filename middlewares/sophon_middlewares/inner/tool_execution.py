@@ -10,7 +10,6 @@ from typing import Any, cast
 from sophon.approvals import compute_call_digest
 from sophon.chain.pipeline import CONCURRENT_NEXT, Next
 from sophon.context import Context
-from sophon.context.provenance import describe_source, note_fenced_result, note_untrusted_source
 from sophon.errors import BudgetExceeded, ChainError, ToolError
 from sophon.events import ToolCallStarted
 from sophon.extensions import Key
@@ -24,7 +23,8 @@ from sophon.tools.running_call import RUNNING_CALL, RunningCall
 from sophon.tools.tool import CallSuspended, Risk, Tool
 from sophon.tools.truncation import truncate
 from sophon.tools.untrusted_text import ExternalText
-from sophon.trace_context import PROPAGATED, derive_span_id
+from sophon.traces.trace_context import PROPAGATED, derive_span_id
+from sophon.turn.provenance import describe_source, note_fenced_result, note_untrusted_source
 from sophon_middlewares.inner.call_checks import (
     find_argument_error,
     find_call_error,

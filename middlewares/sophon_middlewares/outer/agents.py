@@ -11,7 +11,6 @@ from sophon.agents.runtime import AgentRuntime
 from sophon.builtin_tools.agents import agent_tools
 from sophon.builtin_tools.skills import load_skill_instructions
 from sophon.chain.pipeline import Next, Pipeline
-from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.events import AgentSelected
@@ -19,8 +18,9 @@ from sophon.extensions import Key
 from sophon.messages import Message, ToolCall
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.principals import MAIN_AGENT
-from sophon.turn_agent import TURN_AGENT, TurnAgent, filter_by_agents, find_agent_depth, find_turn_agent
-from sophon.turn_permissions import chat_of_turn
+from sophon.turn.agent import TURN_AGENT, TurnAgent, filter_by_agents, find_agent_depth, find_turn_agent
+from sophon.turn.chat_overrides import find_chat_overrides
+from sophon.turn.permissions import chat_of_turn
 from sophon_middlewares.outer.insertion import insert_in_front
 
 SOURCE = "agents"

@@ -4,7 +4,7 @@ from sophon.builtin_tools.custom_tools import refresh_custom_tools
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
 from sophon.processes.sandbox_probe import probe_sandbox
-from sophon.turn_permissions import is_owned_by_other
+from sophon.turn.permissions import is_owned_by_other
 from sophon_middlewares.outer.insertion import insert_in_front
 
 CHECK_SECONDS = 1.0

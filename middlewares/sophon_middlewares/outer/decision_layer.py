@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Final
 
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
-from sophon.context.provenance import is_of_program
 from sophon.decisions import Decided, decide, is_low_intent
 from sophon.decisions.fast_path_tools import find_tool, fit_arguments
 from sophon.decisions.fast_paths import FastPath, find_family
@@ -19,7 +18,8 @@ from sophon.messages import Message, Response, ToolCall, ToolResult
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.tools.tool import Tool
 from sophon.tools.untrusted_text import unfence_text
-from sophon.turn_permissions import filter_permitted
+from sophon.turn.permissions import filter_permitted
+from sophon.turn.provenance import is_of_program
 from sophon_middlewares.inner.fast_path_call import FAST_PATH
 from sophon_middlewares.outer.insertion import insert_in_front
 from sophon_middlewares.outer.planning.plan_decision import MUST_PLAN

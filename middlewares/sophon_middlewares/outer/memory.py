@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from sophon.chain.pipeline import Middleware, Next, Pipeline
-from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
 from sophon.errors import StoreError
 from sophon.events import MemoryRecalled
@@ -19,6 +18,7 @@ from sophon.stores.data_labels.contract import file_key, memory_key, name_file
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader
 from sophon.stores.memories.workspace_files import MEMORY_FILE, find_said
 from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
+from sophon.turn.chat_overrides import find_chat_overrides
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.context_window.fact_flush import HAS_MEMORY
 from sophon_middlewares.outer.context_window.room import ROOM_FILLERS
@@ -153,7 +153,7 @@ def _find_recalling_agent(ctx: Context) -> str | None:
     """Return as which agent a turn recalls; None for a plan's step, which is told what it needs, and without memory."""
     if ctx.services.agents is None:
         return None if ctx.depth else MAIN_AGENT
-    from sophon.turn_agent import TURN_AGENT  # lazy: most hosts have no agents
+    from sophon.turn.agent import TURN_AGENT  # lazy: most hosts have no agents
 
     agent = ctx.get(TURN_AGENT)
     if agent is None:

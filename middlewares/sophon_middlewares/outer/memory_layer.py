@@ -8,7 +8,7 @@ from sophon.memory.workspace import build_workspace_parts, join_parts, select_li
 from sophon.messages import Message
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.stores.memories.contract import MemoryEntry
-from sophon.system_prompt import add_files_in_front
+from sophon.turn.system_prompt import add_files_in_front
 from sophon_middlewares.outer.context_window.window_layer import find_window
 from sophon_middlewares.outer.prompt_section import insert_before_last_message
 from sophon_middlewares.outer.system_prompt import HAS_SECTIONS

@@ -9,7 +9,7 @@ from sophon.errors import NotFound, StoreError
 from sophon.extensions import Key
 from sophon.preferences import NO_PREFERENCES, build_preferences_section
 from sophon.preferences import Preferences as PersonPreferences
-from sophon.turn_permissions import find_level
+from sophon.turn.permissions import find_level
 from sophon_middlewares.outer.insertion import insert_in_front
 from sophon_middlewares.outer.prompt_section import PromptSection
 

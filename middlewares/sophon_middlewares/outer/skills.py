@@ -16,7 +16,7 @@ from sophon.models.token_counter import TokenCounter
 from sophon.skills.catalog import SkillCatalog, SkillSet
 from sophon.skills.instruction_selection import InstructionSelector
 from sophon.skills.prompt import SkillList, build_called_section, build_instructions, find_called_skill
-from sophon.turn_permissions import find_allowed_tools
+from sophon.turn.permissions import find_allowed_tools
 from sophon_middlewares.outer.context_window.room import ROOM_FILLERS
 from sophon_middlewares.outer.context_window.window_layer import ContextWindowLayer, find_window
 from sophon_middlewares.outer.insertion import insert_in_front

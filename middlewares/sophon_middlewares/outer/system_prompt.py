@@ -8,7 +8,7 @@ from sophon.context import Context
 from sophon.extensions import Key
 from sophon.messages import Message
 from sophon.models.model import Call, ModelRequest, ModelResponse
-from sophon.system_prompt import build_system_prompt
+from sophon.turn.system_prompt import build_system_prompt
 
 HAS_SECTIONS: Final[Key[bool]] = Key("system_prompt.has_sections")
 """Set where the prompt consists of sections: workspace files stand in front of the rules, and skills have a heading."""

@@ -10,7 +10,7 @@ from sophon.extensions import Key
 from sophon.messages import Message
 from sophon.tools.relevance import KEYWORD_SCORE, RelevanceIndex
 from sophon.tools.tool import Tool
-from sophon.turn_permissions import filter_permitted
+from sophon.turn.permissions import filter_permitted
 from sophon_middlewares.outer.text_only import note_text_only
 
 ALWAYS_OFFERED = ("datetime.now", "memory.search", "load_skills", "variables.set", "agents.run")

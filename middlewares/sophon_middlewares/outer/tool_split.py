@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.turn_permissions import filter_permitted
+from sophon.turn.permissions import filter_permitted
 from sophon_middlewares.outer.text_only import note_text_only
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.extensions import Key
-from sophon.turn_permissions import filter_permitted
+from sophon.turn.permissions import filter_permitted
 from sophon_middlewares.outer.text_only import note_text_only
 
 FIRST_TOOLS: Final = ("load_tools", "load_skills", "read_skill_file")

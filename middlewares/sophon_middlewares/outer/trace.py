@@ -19,10 +19,10 @@ from sophon.security import describe_error
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.traces.contract import TraceWrite
-from sophon.trace_context import TraceContext, derive_span_id, new_trace_id
 from sophon.traces.published_stages import STAGE_TIMES
 from sophon.traces.recorder import MAX_ENTRIES, TracedTurn, TraceEnd, TraceRecorder
 from sophon.traces.trace import Trace as TurnTrace
+from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id
 from sophon_middlewares.outer.insertion import insert_at
 
 log = logging.getLogger("sophon")

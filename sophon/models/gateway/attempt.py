@@ -18,7 +18,7 @@ from sophon.models.gateway.response_check import check_reply_size, check_respons
 from sophon.models.gateway.streaming import OutputLatch, StreamTap
 from sophon.models.model import AttemptOutput, Meter, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.reply_size import ReplySize
-from sophon.trace_context import PROPAGATED, new_span_id
+from sophon.traces.trace_context import PROPAGATED, new_span_id
 
 
 class AttemptRecord(NamedTuple):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from sophon.joined_text import add_piece
+from sophon._python.joined_text import add_piece
 from sophon.models.model import OnText
 from sophon.models.reply_size import ReplySize
 from sophon.visible_text import is_blank

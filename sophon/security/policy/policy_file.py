@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, TypeGuard, get_args
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon._python.strict_yaml import StrictYamlError, parse_yaml
 from sophon.security.linear_patterns import LinearPattern
 from sophon.security.policy.path_globs import GlobError, compile_globs
-from sophon.strict_yaml import StrictYamlError, parse_yaml
 
 Group: TypeAlias = Literal["deny", "verify", "allow"]
 

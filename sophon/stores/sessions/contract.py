@@ -20,7 +20,7 @@ class SessionRecord:
     """Record of a session's append-only log.
 
     A `message` record carries its message, and the last one of a turn `data["untrusted_sources"]` if there are any (see
-    `sophon.context.provenance`). A `compaction` record carries the summary as its message and `data["covers"]`, the
+    `sophon.turn.provenance`). A `compaction` record carries the summary as its message and `data["covers"]`, the
     number of stored messages that the summary replaces. The other kinds state in `data` how a turn ended; secrets in
     the error of a `failed` one are replaced. The store sets `seq` (1, 2, 3 within the session) and `at`.
     """

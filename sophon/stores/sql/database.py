@@ -14,8 +14,8 @@ from sqlalchemy import URL, Connection
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import SQLAlchemyError
 
+from sophon._python.private_files import create_private_file, make_private_folder, tighten_file
 from sophon.errors import SophonError, StoreError, StoreUnavailable
-from sophon.private_files import create_private_file, make_private_folder, tighten_file
 from sophon.stores.health import StoreHealth
 from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, describe_url, enable_wal
 from sophon.stores.sql.errors import to_runtime_error, to_store_error

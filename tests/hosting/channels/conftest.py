@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
-from sophon.chat_overrides import ChatOverrides
 from sophon.clock import Clock
 from sophon.stores.contract import Store
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
+from sophon.turn.chat_overrides import ChatOverrides
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel

@@ -12,10 +12,10 @@ from sophon.approvals import ApprovalRequest, Decision, Escalation
 from sophon.events import Event, event_types
 from sophon.events.field_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
-from sophon.history_redaction import HIDDEN
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.runs.contract import Run, RunError
 from sophon.stores.sessions.contract import SessionRecord
+from sophon.turn.history_redaction import HIDDEN
 from sophon_hosting.client_api.history_view import HistoryView
 from sophon_hosting.events.json_encoding import encode_json
 

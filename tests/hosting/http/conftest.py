@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
-from sophon.rate_limited_log import RateLimitedLog
+from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator, User

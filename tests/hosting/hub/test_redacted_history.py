@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sophon.history_redaction import HIDDEN
+from sophon.turn.history_redaction import HIDDEN
 from tests.hosting.hub.conftest import House, Peer
 
 WITHOUT = {

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon.configured_secrets import collect_secrets
+from sophon.composition.configured_secrets import collect_secrets
 from sophon.settings import Settings
 from sophon_hosting.observability.redaction import LogRedactor, is_secret_name, redact_patterns
 

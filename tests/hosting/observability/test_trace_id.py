@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from sophon.trace_context import new_trace_id
+from sophon.traces.trace_context import new_trace_id
 from sophon_hosting.observability.trace_id import trace_id_from_traceparent
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

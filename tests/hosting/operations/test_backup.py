@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.engine import make_url
 
+from sophon._python.private_files import PRIVATE_FILE
 from sophon.messages import Message
-from sophon.private_files import PRIVATE_FILE
 from sophon.stores.factory import store_from_url
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord

@@ -8,11 +8,11 @@ import pytest
 from sophon import Decision, ToolCall, tool
 from sophon.approvals import ApprovalRequest
 from sophon.context import Context
-from sophon.context.held_questions import hold_question
 from sophon.events import ApprovalRequested, ApprovalResolved
 from sophon.risk import Risk
 from sophon.stores.sql_store import SqlStore
 from sophon.tools.running_call import RUNNING_CALL
+from sophon.turn.held_questions import hold_question
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approval_gate import HELD_CHECK_SECONDS
 from sophon_hosting.runs.approvals import DecisionRefused

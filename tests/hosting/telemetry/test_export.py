@@ -17,7 +17,7 @@ from sophon.errors import SettingsError
 from sophon.stores.runs.contract import Run
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
-from sophon.trace_context import PROPAGATED, TraceContext, find_traceparent, parse_traceparent
+from sophon.traces.trace_context import PROPAGATED, TraceContext, find_traceparent, parse_traceparent
 from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.outer.trace import add_trace

@@ -13,7 +13,7 @@ from sophon import Services
 from sophon.models.model import ModelInfo
 from sophon.models.providers.openai.model import OpenAIModel
 from sophon.stores.sql_store import SqlStore
-from sophon.trace_context import HEADER, parse_traceparent
+from sophon.traces.trace_context import HEADER, parse_traceparent
 from tests.hosting.telemetry.collector import serve
 from tests.hosting.telemetry.test_export import run
 

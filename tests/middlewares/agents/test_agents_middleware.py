@@ -11,8 +11,8 @@ from sophon.events import AgentSelected
 from sophon.messages import ToolCall
 from sophon.skills import SkillCatalog
 from sophon.testing import FunctionModel
-from sophon.turn_agent import TURN_AGENT, TurnAgent, filter_by_agents
-from sophon.turn_permissions import filter_permitted
+from sophon.turn.agent import TURN_AGENT, TurnAgent, filter_by_agents
+from sophon.turn.permissions import filter_permitted
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import clawft, twelve
 from sophon_middlewares.outer.agents import Agents, add_agents

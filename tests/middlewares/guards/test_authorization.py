@@ -7,7 +7,7 @@ import pytest
 from sophon import Context, ModelRequest, Pipeline, Services, ToolCall
 from sophon.operator_policy import OperatorPolicy
 from sophon.testing import FunctionModel
-from sophon.turn_permissions import find_tool_permissions
+from sophon.turn.permissions import find_tool_permissions
 from sophon_middlewares import AgenticLoop, LlmInvoker, Planning, ToolExecution, ToolFilter
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.guards import authorization

@@ -11,7 +11,6 @@ from sophon.autonomy import GOAL_AUTONOMY
 from sophon.builtin_tools.custom_tools import custom_tool_tools
 from sophon.builtin_tools.goals import goal_tools
 from sophon.builtin_tools.schedules import schedule_tools
-from sophon.context.provenance import UNKNOWN_SOURCE
 from sophon.errors import StoreUnavailable
 from sophon.events import GuardVerdict
 from sophon.images import Image
@@ -19,6 +18,7 @@ from sophon.security.taint import Taint
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.testing import EventRecorder, FunctionModel
 from sophon.tools.untrusted_text import fence_text
+from sophon.turn.provenance import UNKNOWN_SOURCE
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.inner.fast_path_call import FAST_PATH

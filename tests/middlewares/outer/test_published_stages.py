@@ -12,10 +12,10 @@ from sophon.chain.pipeline import Next
 from sophon.errors import ProviderUnavailable, RateLimited
 from sophon.events import Event, Stage, StageCompleted, TaskStarted
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
-from sophon.trace_context import TraceContext
 from sophon.traces.published_stages import StageTimes
 from sophon.traces.recorder import TracedTurn, TraceEnd, TraceRecorder
 from sophon.traces.trace import Trace as TurnTrace
+from sophon.traces.trace_context import TraceContext
 from sophon_middlewares import ContextWindow, PublishedStage
 from sophon_middlewares.chains import clawdesk
 

@@ -11,8 +11,8 @@ from sophon.models.model import ModelResponse
 from sophon.preferences import Preferences
 from sophon.skills import SkillCatalog
 from sophon.stores.memories.contract import MemoryEntry
-from sophon.system_prompt import DEFAULT_INSTRUCTIONS, OFF_THE_RECORD_NOTICE, SENSITIVE_DATA_RULES
 from sophon.testing import FunctionModel, VirtualClock
+from sophon.turn.system_prompt import DEFAULT_INSTRUCTIONS, OFF_THE_RECORD_NOTICE, SENSITIVE_DATA_RULES
 from sophon_middlewares.chains import openparallax, twelve
 from sophon_middlewares.outer.memory import add_memory
 from sophon_middlewares.outer.preferences import add_preferences

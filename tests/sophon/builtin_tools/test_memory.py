@@ -8,7 +8,6 @@ import pytest
 from sophon import Context, Risk, Services, ToolCall, tool
 from sophon.builtin_tools.memory import memory_forget, memory_graph, memory_read, memory_search, memory_write
 from sophon.context import Step
-from sophon.context.provenance import note_untrusted_source
 from sophon.errors import InvalidArguments, ToolError
 from sophon.memory.relations import Relation
 from sophon.security.action_types import find_action_type
@@ -16,6 +15,7 @@ from sophon.security.flow_sources import PRIVATE_ACTIONS
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.testing import ScriptedModel
 from sophon.tools.untrusted_text import ExternalText, unfence_text
+from sophon.turn.provenance import note_untrusted_source
 from sophon_middlewares.chains import twelve
 from tests.gate import Gate
 

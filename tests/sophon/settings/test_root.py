@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from sophon.composition.setting_references import find_unknown_budgets
 from sophon.errors import SettingsError
-from sophon.setting_references import find_unknown_budgets
 from sophon.settings import ProviderBudgetSettings, Settings
 from sophon.settings.types.section import SettingsSection
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.front_matter import MAX_FILE_BYTES, split_front_matter
+from sophon._python.front_matter import MAX_FILE_BYTES, split_front_matter
+from sophon._python.strict_yaml import StrictYamlError, parse_yaml_with_lines
 from sophon.skills.skill_package import read_skill_package
-from sophon.strict_yaml import StrictYamlError, parse_yaml_with_lines
 
 GOOD = """---
 name: pdf

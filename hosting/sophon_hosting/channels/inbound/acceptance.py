@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
-from sophon.chat_overrides import ChatOverrides, build_chat_section
 from sophon.errors import InputError, SessionTaken, StoreError
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
-from sophon.trace_context import new_trace_id
+from sophon.traces.trace_context import new_trace_id
+from sophon.turn.chat_overrides import ChatOverrides, build_chat_section
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person, ReactingChannel
 from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model

@@ -5,13 +5,13 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from sophon.approvals import Decision
-from sophon.chat_overrides import OVERRIDE_NAMES, build_chat_section
 from sophon.errors import SophonError
 from sophon.messages import Usage, images_from_json
 from sophon.preferences import PREFERENCE_NAMES, describe_preferences, parse_preference_command
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionBranch
 from sophon.tools.untrusted_text import unfence_text
+from sophon.turn.chat_overrides import OVERRIDE_NAMES, build_chat_section
 from sophon_channels.chat_commands import format_greeting, format_help
 from sophon_channels.contract import InboundMessage, OutboundMessage
 from sophon_channels.text.single_line import to_single_line

@@ -12,7 +12,6 @@ from dataclasses import asdict
 from typing import Final
 
 from sophon.approvals import Decision
-from sophon.chat_overrides import build_chat_section
 from sophon.errors import InputError, NotFound, SessionTaken, SophonError
 from sophon.events import event_type
 from sophon.failure_log import log_failure
@@ -20,6 +19,7 @@ from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
+from sophon.turn.chat_overrides import build_chat_section
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person
 from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model

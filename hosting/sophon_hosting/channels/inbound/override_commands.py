@@ -1,9 +1,9 @@
 """Commands that show and change the overrides of a chat: /agent, /prompt, /model, /language, /memory, /tools."""
 
-from sophon.chat_overrides import MEMORIES, NEUTRAL, NO_OVERRIDES, ChatOverrides
 from sophon.errors import InputError
 from sophon.security.permission_levels import Feature
 from sophon.services import Services
+from sophon.turn.chat_overrides import MEMORIES, NEUTRAL, NO_OVERRIDES, ChatOverrides
 from sophon_channels.contract import ChatLocation, InboundMessage
 from sophon_hosting.channels.chat_profiles import ChatProfiles, find_name_problems, list_agents
 from sophon_hosting.channels.chat_state import ChatState

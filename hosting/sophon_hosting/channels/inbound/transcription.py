@@ -8,8 +8,8 @@ from pathlib import Path
 
 import aiohttp
 
+from sophon._python.private_files import create_private_file
 from sophon.clock import Clock
-from sophon.private_files import create_private_file
 from sophon.settings import Settings
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import get_text, object_from_json

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
+from sophon._python.joined_text import join_texts
 from sophon.clock import Clock
-from sophon.joined_text import join_texts
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import FinalStatus, Run, RunOutcome
 from sophon.visible_text import is_blank

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
+from sophon._python.joined_text import add_piece, join_texts
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import NotFound, StateError, StoreError
 from sophon.events import ApprovalRequested, event_type
-from sophon.joined_text import add_piece, join_texts
 from sophon.reply_text import collect_earlier_texts
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store

@@ -9,8 +9,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from sophon._python.private_files import open_new_private_file
 from sophon.errors import InputError
-from sophon.private_files import open_new_private_file
 from sophon_hosting.rendering.control_characters import escape_control_characters, to_single_line
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from sophon._python.private_files import PRIVATE_FILE
 from sophon.errors import InputError
-from sophon.private_files import PRIVATE_FILE
 from sophon.security.redaction import redact
 from sophon.settings import Secret
 from sophon.snapshots.files import FileContent, replace_file

@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
+from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership

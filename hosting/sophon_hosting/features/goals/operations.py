@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 from sophon.errors import BudgetExceeded, Busy, IllegalTransition, InputError
 from sophon.goals.commands import GoalCommands
 from sophon.goals.goal import Goal
-from sophon.history_redaction import redact_text_for_reader
+from sophon.turn.history_redaction import redact_text_for_reader
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
 from sophon_hosting.client_api.rights import HUB_CHANNEL

@@ -8,7 +8,6 @@ from typing import Final
 from sophon._python.lazy_dataclass import dataclass
 from sophon.autonomy import GOAL_AUTONOMY
 from sophon.chain.pipeline import Next, Pipeline
-from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, ModelError
 from sophon.extensions import Key
@@ -27,7 +26,8 @@ from sophon.plans.plan import PlanError
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon.tools.tool import Tool
-from sophon.turn_permissions import filter_permitted
+from sophon.turn.permissions import filter_permitted
+from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.run_audience import audience_of_run
 from sophon_middlewares.outer.budget.budget import Budget

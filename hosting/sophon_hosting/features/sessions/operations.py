@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 
 from sophon._python.value_rules import ValueRules
 from sophon.errors import Busy, InputError, NotFound
-from sophon.history_redaction import redact_text_for_reader
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon.stores.sessions.contract import SessionKind, SessionSummary
 from sophon.stores.sessions.contract import SessionPage as StoredPage
-from sophon.turn_options import parse_planning_mode
+from sophon.turn.history_redaction import redact_text_for_reader
+from sophon.turn.options import parse_planning_mode
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.reply import File
 from sophon_hosting.events.json_encoding import encode_json, take_items

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from sophon.errors import CompositionError, InputError, NotFound, SessionTaken
 from sophon.messages import ToolCall
 from sophon.stores.runs.contract import InboundKey
-from sophon.turn_options import check_metadata
+from sophon.turn.options import check_metadata
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import TooLarge, Unavailable
 from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage

@@ -11,7 +11,7 @@ from sophon.services import Services
 from sophon.settings import Settings
 from sophon.skills.custom_tools import CustomTool
 from sophon.tools.tool import Tool
-from sophon.turn_permissions import build_tool_permissions
+from sophon.turn.permissions import build_tool_permissions
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import fact_lines, write_json, write_lines, write_notice, write_table

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sophon.tools.tool import Tool
-from sophon.turn_permissions import build_tool_permissions
+from sophon.turn.permissions import build_tool_permissions
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.rights import HUB_CHANNEL
 

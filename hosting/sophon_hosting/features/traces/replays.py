@@ -7,7 +7,7 @@ from typing import Annotated, Final, cast
 
 from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError, NotFound, SophonError
-from sophon.history_redaction import redact_text_for_reader
+from sophon.turn.history_redaction import redact_text_for_reader
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.features.traces.operations import NamedTrace

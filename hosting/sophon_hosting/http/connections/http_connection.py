@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import hdrs, web
 from aiohttp.streams import StreamReader
 
-from sophon.rate_limited_log import RateLimitedLog
+from sophon._python.rate_limited_log import RateLimitedLog
 from sophon_hosting.http.connections.limiter import ConnectionLimiter
 from sophon_hosting.http.error_middleware import is_disconnected
 from sophon_hosting.http.response_headers import DEFAULT_HEADERS, SERVER_HEADER

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from sophon.rate_limited_log import RateLimitedLog
+from sophon._python.rate_limited_log import RateLimitedLog
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.http.connections.http_connection import HttpConnection
 from sophon_hosting.http.connections.limiter import ConnectionLimiter

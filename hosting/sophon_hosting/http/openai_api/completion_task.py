@@ -21,7 +21,7 @@ from sophon.events import (
 from sophon.messages import Usage
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.trace_context import HEADER
+from sophon.traces.trace_context import HEADER
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.completion import complete
 from sophon_hosting.events.wire_event import WireEvent

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from sophon.rate_limited_log import RateLimitedLog
+from sophon._python.rate_limited_log import RateLimitedLog
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection, BrokerError, Receiver
 from sophon_hosting.queue.rabbitmq.topology import Topology
 

@@ -9,7 +9,7 @@ from sophon.events import BudgetAlert
 from sophon.principals import LOCAL_USER
 from sophon.settings import BudgetSettings, Settings
 from sophon.stores.usage.contract import PayerLimits, PayerSpending
-from sophon.turn_permissions import find_routing_permissions
+from sophon.turn.permissions import find_routing_permissions
 from sophon_middlewares.outer.budget.budget_periods import end_of_day, end_of_month
 
 MICROS = 1_000_000

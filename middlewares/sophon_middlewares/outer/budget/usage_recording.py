@@ -5,8 +5,8 @@ import logging
 import anyio
 
 from sophon.context import Context
-from sophon.context.usage_rows import usage_rows
 from sophon.failure_log import log_failure
+from sophon.turn.usage_rows import usage_rows
 
 log = logging.getLogger("sophon")
 

@@ -15,7 +15,7 @@ from sophon.routing.contract import Booster, RouteDecision, RouteRequest, Routin
 from sophon.routing.message_tags import MESSAGE_TAGS
 from sophon.routing.strategies.priority import PriorityRouting
 from sophon.routing.turn_keys import REMAINING_COST
-from sophon.turn_permissions import filter_permitted, find_routing_permissions
+from sophon.turn.permissions import filter_permitted, find_routing_permissions
 
 if TYPE_CHECKING:
     from sophon.routing.router import Routed
@@ -164,7 +164,7 @@ def _find_named_hint(ctx: Context) -> str | None:
         return ctx.step.model_hint
     if ctx.services.agents is None:
         return None
-    from sophon.turn_agent import find_turn_agent  # lazy: most hosts have no agents
+    from sophon.turn.agent import find_turn_agent  # lazy: most hosts have no agents
 
     agent = find_turn_agent(ctx)
     return None if agent is None else agent.hint

@@ -12,7 +12,7 @@ from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.routing.router import Routed
 from sophon.routing.turn_keys import ANSWER_TIER
 from sophon.stores.route_averages.contract import RouteObservation
-from sophon.turn_permissions import find_routing_permissions
+from sophon.turn.permissions import find_routing_permissions
 
 log = logging.getLogger("sophon")
 

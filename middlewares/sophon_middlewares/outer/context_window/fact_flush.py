@@ -9,7 +9,6 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
-from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
 from sophon.errors import SophonError
 from sophon.events import MemoryFlush
@@ -22,6 +21,7 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.workspace_files import MEMORY_FILE, add_facts
 from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
 from sophon.tools.untrusted_text import remove_fenced
+from sophon.turn.chat_overrides import find_chat_overrides
 from sophon_middlewares.outer.context_window.cut_points import count_leading_system_messages
 
 log = logging.getLogger("sophon")

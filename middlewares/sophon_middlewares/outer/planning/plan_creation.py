@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from sophon.context import Context
-from sophon.context.provenance import list_person_texts
 from sophon.errors import ModelError
 from sophon.events import AgentStatus
 from sophon.messages import Message
@@ -13,7 +12,8 @@ from sophon.plans import Plan, PlanStep, parse_plan, plan_prompt, reask_prompt
 from sophon.plans.plan import PlanError
 from sophon.tools.registry import ToolRegistry
 from sophon.tools.truncation import truncate
-from sophon.turn_permissions import filter_permitted
+from sophon.turn.permissions import filter_permitted
+from sophon.turn.provenance import list_person_texts
 from sophon_middlewares.outer.planning.plan_decision import can_plan, exceeds_window, needs_plan
 
 log = logging.getLogger("sophon.planning")

@@ -9,10 +9,8 @@ from functools import partial
 from sophon.cancellation import run_despite_cancellation
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.provenance import SOURCES_FIELD, note_fenced_result
 from sophon.context.reply_stream import shown_text
 from sophon.context.response_completion import complete_response
-from sophon.context.turn_claim import RESUMES_FIELD
 from sophon.context.turn_log import TurnEnd, no_events
 from sophon.errors import SophonError, StoreError, StoreUnavailable, TurnAlreadyRun
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
@@ -23,7 +21,9 @@ from sophon.security import describe_error
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.tools.result_limit import limit_result
-from sophon.transcript_validation import LOST_RESULT_TEXT, is_valid_transcript, repair_transcript
+from sophon.turn.provenance import SOURCES_FIELD, note_fenced_result
+from sophon.turn.transcript_validation import LOST_RESULT_TEXT, is_valid_transcript, repair_transcript
+from sophon.turn.turn_claim import RESUMES_FIELD
 from sophon_middlewares.inner.reply_reasoning import without_provider_fields
 from sophon_middlewares.inner.tool_limits import max_result_characters
 from sophon_middlewares.outer.budget.usage_recording import record_usage, record_usage_of_failed_turn

@@ -7,13 +7,13 @@ from sophon.context.turn_log import no_events
 from sophon.events import Event, TaskStarted
 from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
-from sophon.history_redaction import redact_history_for_reader
 from sophon.messages import Message
 from sophon.models.gateway.message_preparation import PIECE_MESSAGES, is_worth_a_thread
 from sophon.scheduled_turns import SCHEDULE, SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.stores.sessions.contract import History, SessionRecord
-from sophon.transcript_validation import clean_history, is_clean_history
-from sophon.turn_permissions import may_read_full_history
+from sophon.turn.history_redaction import redact_history_for_reader
+from sophon.turn.permissions import may_read_full_history
+from sophon.turn.transcript_validation import clean_history, is_clean_history
 from sophon_middlewares.outer.context_window.context_view import CACHED_COUNT_PREFIX
 from sophon_middlewares.outer.planning.plan_decision import SESSION_PLANNING
 

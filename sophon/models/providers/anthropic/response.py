@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import orjson
 
+from sophon._python.joined_text import add_piece
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import BadRequest, ContextOverflow, ProviderUnavailable
-from sophon.joined_text import add_piece
 from sophon.messages import ToolCall, Usage
 from sophon.models.model import AttemptOutput, ModelInfo, ModelResponse
 from sophon.models.providers.anthropic.reasoning import build_reasoning_fields

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from sophon.models.providers.http.endpoint import Endpoint
-from sophon.trace_context import HEADER, find_traceparent
+from sophon.traces.trace_context import HEADER, find_traceparent
 
 if TYPE_CHECKING:
     import ssl

@@ -21,7 +21,7 @@ from sophon.models.providers.openai.request import (
 from sophon.models.providers.openai.response import STREAM_CUT_MESSAGE, ResponseAccumulator, StreamEmitter
 from sophon.models.providers.provider_http_error import read_retry_after
 from sophon.models.reply_size import MAX_REPLY_BYTES
-from sophon.trace_context import HEADER, find_traceparent
+from sophon.traces.trace_context import HEADER, find_traceparent
 
 MAX_CAUSES = 10
 """Causes of an error that are searched for one of our own."""

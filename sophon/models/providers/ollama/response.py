@@ -7,8 +7,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sophon._python.joined_text import add_piece
 from sophon.errors import ProviderUnavailable
-from sophon.joined_text import add_piece
 from sophon.messages import Usage
 from sophon.models.model import AttemptOutput, ModelResponse
 from sophon.models.providers.ollama.request import THINKING_FIELD

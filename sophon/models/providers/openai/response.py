@@ -7,8 +7,8 @@ from typing import Any, Literal, Protocol, cast
 
 import orjson
 
+from sophon._python.joined_text import add_piece
 from sophon.errors import BadRequest, ProviderUnavailable
-from sophon.joined_text import add_piece
 from sophon.messages import Usage
 from sophon.models.model import AttemptOutput, ModelRequest, ModelResponse
 from sophon.models.providers.openai.reasoning import BLOCK_FIELDS, ReasoningAccumulator

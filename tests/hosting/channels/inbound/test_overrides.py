@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse
-from sophon.chat_overrides import ChatOverrides
 from sophon.errors import SettingsError
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.sql_store import SqlStore
+from sophon.turn.chat_overrides import ChatOverrides
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, ChatMigrated, Person
 from sophon_channels.testing import SyntheticChannel

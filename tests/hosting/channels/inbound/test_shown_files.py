@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from sophon.context.provenance import SOURCES_FIELD
 from sophon.errors import StoreUnavailable
 from sophon.stores.attachments.sql import AttachmentStore
 from sophon.tools.untrusted_text import unfence_text
+from sophon.turn.provenance import SOURCES_FIELD
 from sophon_channels.contract import ChannelAttachment
 from sophon_channels.testing import SyntheticChannel
 

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sophon import ModelRequest, ModelResponse, Services
-from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.events import GoalChanged
 from sophon.goals.commands import GoalCommands
 from sophon.stores.runs.contract import InboundKey, Run, RunOutcome
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
+from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.key_locks import KeyLocks

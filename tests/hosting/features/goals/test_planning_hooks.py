@@ -3,11 +3,11 @@
 import json
 
 from sophon import ModelRequest, Pipeline, Services
-from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
 from sophon.messages import Message, Response
 from sophon.security import KNOWN_SECRETS
 from sophon.testing import FunctionModel
+from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_middlewares import LlmInvoker, MaskPersonalData
 from sophon_middlewares.chains import twelve

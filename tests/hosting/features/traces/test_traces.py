@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from sophon.history_redaction import HIDDEN
 from sophon.messages import Usage
 from sophon.stores.traces.contract import TraceWrite
 from sophon.traces.trace import AttemptTrace, NoteTrace, StageTime, ToolTrace, Trace
+from sophon.turn.history_redaction import HIDDEN
 from sophon_hosting.host_chain import build_configured_chain
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

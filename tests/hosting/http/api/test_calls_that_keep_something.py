@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest
-from sophon.context.provenance import SOURCES_FIELD
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel
+from sophon.turn.provenance import SOURCES_FIELD
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.features.schedules.factory import register_schedule_tools
 from sophon_middlewares.inner import approval, call_checks

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from sophon.history_redaction import HIDDEN
 from sophon.learning.trajectories import Trajectory
 from sophon.messages import Message, ToolCall
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.texts.contract import text_id
 from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.turn.history_redaction import HIDDEN
 
 WITHOUT = {
     "Permissions": {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sophon.rate_limited_log import RateLimitedLog
+from sophon._python.rate_limited_log import RateLimitedLog
 from sophon_channels.webhook_body import WebhookBodyReader
 from sophon_hosting.http.connections.request_limits import WEBHOOK_BODY_SECONDS
 from tests.hosting.http.connections.test_http_connection import PATIENCE_SECONDS, closed, connect, received

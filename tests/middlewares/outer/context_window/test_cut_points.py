@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon import Message, ToolCall
-from sophon.transcript_validation import is_valid_transcript
+from sophon.turn.transcript_validation import is_valid_transcript
 from sophon_middlewares.outer.context_window.cut_points import (
     count_leading_system_messages,
     extend_cut,

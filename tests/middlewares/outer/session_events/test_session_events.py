@@ -6,14 +6,14 @@ import pytest
 
 from sophon import Context, Message, Next, Pipeline, Response, Risk, Services, ToolCall, tool
 from sophon.context import Step
-from sophon.context.checkpoint_builder import CheckpointBuilder
-from sophon.context.checkpoint_reader import read_checkpoint
 from sophon.errors import ModelError, StoreUnavailable
 from sophon.events import Message as MessageAdded
 from sophon.events import TaskCompleted, TaskFailed, TaskStarted
-from sophon.history_redaction import HIDDEN
 from sophon.stores.sessions.contract import Compaction, SessionRecord
 from sophon.testing import EventRecorder, ScriptedModel
+from sophon.turn.history_redaction import HIDDEN
+from sophon_hosting.runs.checkpoint_builder import CheckpointBuilder
+from sophon_hosting.runs.checkpoint_reader import read_checkpoint
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, SessionEvents, ToolExecution
 from tests.gate import Gate
 

@@ -24,7 +24,6 @@ from sophon import (
     ToolResult,
     tool,
 )
-from sophon.context.provenance import SOURCES_FIELD
 from sophon.errors import ModelError, StoreError
 from sophon.events import Event, StreamChunk, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.events import Message as MessageAdded
@@ -36,6 +35,7 @@ from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon.tools.untrusted_text import fence_text
+from sophon.turn.provenance import SOURCES_FIELD
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, SessionEvents, ToolExecution
 from sophon_middlewares.outer.session_events.session_events import (
     NOT_RUN_RESULT,

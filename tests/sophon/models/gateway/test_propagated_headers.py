@@ -6,7 +6,7 @@ from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.provider import Provider
 from sophon.testing import VirtualClock
-from sophon.trace_context import HEADER, PROPAGATED, TraceContext, parse_traceparent
+from sophon.traces.trace_context import HEADER, PROPAGATED, TraceContext, parse_traceparent
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 

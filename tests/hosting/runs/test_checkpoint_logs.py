@@ -15,14 +15,15 @@ from hypothesis import strategies as st
 
 from sophon import Context, Message, Services, ToolCall
 from sophon.context import Step
-from sophon.context.checkpoint_builder import LONG_TEXT_CHARACTERS, CheckpointBuilder, CheckpointWrite
-from sophon.context.checkpoint_reader import read_checkpoint
 from sophon.errors import StateError
 from sophon.extensions import Key
 from sophon.stores import Run
 from sophon.stores.sessions.contract import Compaction
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from sophon_hosting.runs.checkpoint_builder import LONG_TEXT_CHARACTERS, CheckpointBuilder, CheckpointWrite
+from sophon_hosting.runs.checkpoint_reader import read_checkpoint
+from sophon_hosting.runs.checkpoint_store import CHECKPOINT_BUILDER
 from tests.units_of_work import store_checkpoint
 
 CHILDREN: Key[dict[str, Any]] = Key(
@@ -88,15 +89,17 @@ class Case:
         assert run.checkpoint is not None
         loaded = read_checkpoint(run.checkpoint, logs, self.stored)
         ctx = services().restore(loaded.state)
-        ctx.checkpoint_builder, ctx.history = loaded.builder, self.stored
+        ctx.put(CHECKPOINT_BUILDER, loaded.builder)
+        ctx.history = self.stored
         return ctx
 
     async def resume(self) -> None:
         """The next process: the children are restored one by one, when they go on."""
         await self.write()
         self.ctx = await self.load()
-        assert self.ctx.checkpoint_builder is not None
-        self.builder = self.ctx.checkpoint_builder
+        builder = self.ctx.get(CHECKPOINT_BUILDER)
+        assert builder is not None
+        self.builder = builder
 
     def go_on(self, name: str) -> None:
         children = self.ctx.get(CHILDREN)

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from sophon import Message, ToolCall
-from sophon.history_redaction import HIDDEN, hide_values, redact_history_for_reader, redact_message_for_reader
 from sophon.messages import Reasoning
 from sophon.testing import assert_valid_transcript
+from sophon.turn.history_redaction import HIDDEN, hide_values, redact_history_for_reader, redact_message_for_reader
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLE"
 CALL = ToolCall("c1", "files.read", {"path": "salaries.txt", "lines": 7})

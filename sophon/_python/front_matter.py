@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TypeGuard
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.strict_yaml import StrictYamlError, parse_yaml_with_lines
+from sophon._python.strict_yaml import StrictYamlError, parse_yaml_with_lines
 
 MAX_FILE_BYTES: Final = 200_000
 """Maximum size of a file with front matter."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import ApprovalGate
 from sophon.clock import Clock
-from sophon.configured_parts import (
+from sophon.composition.configured_parts import (
     collect_problems,
     create_skill_catalog,
     create_store,
@@ -15,11 +15,11 @@ from sophon.configured_parts import (
     find_unknown_models,
     to_providers,
 )
+from sophon.composition.setting_references import find_taken_server_ids, find_unknown_tools
 from sophon.context.turn_log import TurnLog
 from sophon.errors import SettingsError
 from sophon.events import EventSink
 from sophon.models.gateway.provider import Provider
-from sophon.setting_references import find_taken_server_ids, find_unknown_tools
 from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon.stores.factory import MEMORY_SCHEME

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from sophon.builtin_tools import builtin_tools
-from sophon.later_tools import CUSTOM_TOOL_PREFIX, LATER_TOOLS
+from sophon.composition.later_tools import CUSTOM_TOOL_PREFIX, LATER_TOOLS
 from sophon.models.gateway.provider import Provider
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.models.providers.provider_types import OFFLINE, OLLAMA

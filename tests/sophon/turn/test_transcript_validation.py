@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sophon import Message, ToolCall
 from sophon.testing import assert_valid_transcript
-from sophon.transcript_validation import (
+from sophon.turn.transcript_validation import (
     LOST_RESULT_TEXT,
     find_transcript_faults,
     is_valid_transcript,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sophon import Services
-from sophon.configured_secrets import collect_secrets
+from sophon.composition.configured_secrets import collect_secrets
 from sophon.errors import SettingsError
 from sophon.security import redact
 from sophon.settings import Settings

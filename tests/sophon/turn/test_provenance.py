@@ -5,15 +5,15 @@ import pytest
 from sophon import Services, ToolCall
 from sophon.context import Tally
 from sophon.context.facts import Step
-from sophon.context.provenance import (
+from sophon.messages import Message
+from sophon.stores.sessions.contract import SessionRecord
+from sophon.tools.untrusted_text import fence_text
+from sophon.turn.provenance import (
     MAX_SOURCES,
     collect_untrusted_sources,
     describe_source,
     note_untrusted_source,
 )
-from sophon.messages import Message
-from sophon.stores.sessions.contract import SessionRecord
-from sophon.tools.untrusted_text import fence_text
 
 
 @pytest.mark.parametrize(

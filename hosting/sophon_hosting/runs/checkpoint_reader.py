@@ -5,12 +5,12 @@ from copy import deepcopy
 from typing import Any, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.context.checkpoint_builder import MESSAGE_REFERENCES, TEXT_REFERENCES, CheckpointBuilder
-from sophon.context.checkpoint_logs import STORED, TEXT_LOG, MessageLog, TextLog
 from sophon.context.message_list import MessageList
 from sophon.context.state_serialization import Snapshot, message_from_json, messages_from_json
 from sophon.errors import StateError
 from sophon.messages import Message
+from sophon_hosting.runs.checkpoint_builder import MESSAGE_REFERENCES, TEXT_REFERENCES, CheckpointBuilder
+from sophon_hosting.runs.checkpoint_logs import STORED, TEXT_LOG, MessageLog, TextLog
 
 Logs: TypeAlias = Mapping[int, Sequence[Any]]
 """Entries of the logs of a run, by the log's number."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon.private_files import (
+from sophon._python.private_files import (
     create_private_file,
     make_private_folder,
     needs_tightening,

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from sophon.joined_text import LARGE_PIECE_CHARACTERS, MAX_SEPARATE_PIECES, add_piece, join_texts
+from sophon._python.joined_text import LARGE_PIECE_CHARACTERS, MAX_SEPARATE_PIECES, add_piece, join_texts
 
 
 @pytest.mark.parametrize(

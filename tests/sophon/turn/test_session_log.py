@@ -7,12 +7,12 @@ import pytest
 
 from sophon import Pipeline, Response, Services
 from sophon.context import TurnFacts
-from sophon.context.turn_claim import ClaimedTurn
-from sophon.context.turn_log import SessionLog, TurnEnd, TurnEvents
+from sophon.context.turn_log import ClaimedTurn, TurnEnd, TurnEvents
 from sophon.events import Emit, Message, TaskCompleted, TaskFailed
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import EventRecorder, VirtualClock
+from sophon.turn.session_log import SessionLog
 from sophon_middlewares import SessionEvents
 
 

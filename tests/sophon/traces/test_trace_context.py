@@ -2,7 +2,7 @@
 
 import pytest
 
-from sophon.trace_context import PROPAGATED, TraceContext, derive_span_id, find_traceparent, parse_traceparent
+from sophon.traces.trace_context import PROPAGATED, TraceContext, derive_span_id, find_traceparent, parse_traceparent
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 

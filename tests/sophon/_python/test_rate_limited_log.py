@@ -1,6 +1,6 @@
 import logging
 
-from sophon.rate_limited_log import RateLimitedLog
+from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.testing import VirtualClock
 
 

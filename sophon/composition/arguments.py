@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Final
 
+from sophon.composition.parts import ServiceParts
 from sophon.errors import CompositionError
-from sophon.service_parts import ServiceParts
 from sophon.settings import Settings
 from sophon.tools.tool import Tool
 
@@ -26,7 +26,7 @@ REQUIRED: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "embedder": ("embed", "an embedder, such as sophon.learning.hashing_embedder.HashingEmbedder()"),
     "policies": ("take_pending", "a cache of policies"),
-    "turn_log": ("conclude", "a turn log, such as sophon.context.turn_log.SessionLog(store)"),
+    "turn_log": ("conclude", "a turn log, such as sophon.turn.session_log.SessionLog(store)"),
 }
 """Argument -> attribute that every implementation has, and what to pass."""
 

@@ -39,7 +39,7 @@ class TraceContext:
         return TraceContext(self.trace_id, span_id, self.sampled)
 
 
-PROPAGATED: ContextVar[TraceContext | None] = ContextVar("sophon.trace_context", default=None)
+PROPAGATED: ContextVar[TraceContext | None] = ContextVar("sophon.traces.trace_context", default=None)
 """What model requests, MCP calls and programs of the present turn pass on; None: nothing is passed on."""
 
 

@@ -7,13 +7,13 @@ written with each end and suspension, and for a chain that records none an entry
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from sophon._python.lazy_dataclass import slotted_dataclass
-from sophon.cancellation import Cancellation, run_despite_cancellation
-from sophon.clock import Clock, Timer
+from sophon.cancellation import run_despite_cancellation
+from sophon.clock import Timer
+from sophon.context.turn_log import ClaimedTurn
 from sophon.errors import NotFound, StoreError, TurnAlreadyRun
 from sophon.failure_log import log_failure
 from sophon.messages import Response, ToolCall, ToolResult
@@ -67,35 +67,6 @@ def check_not_run(run_id: str, progress: Progress, resumes: int) -> None:
         raise TurnAlreadyRun(run_id, "ended")
     if progress.resumes > resumes:
         raise TurnAlreadyRun(run_id, "suspended")
-
-
-class HasClock(Protocol):
-    """Services, of which a claim needs the clock."""
-
-    @property
-    def clock(self) -> Clock: ...
-
-
-class ClaimedTurn(Protocol):
-    """What a claim reads and sets of a turn; a `Context` is one."""
-
-    cancellation: Cancellation
-    resumes: int
-
-    @property
-    def run_id(self) -> str: ...
-    @property
-    def session_id(self) -> str: ...
-    @property
-    def services(self) -> HasClock: ...
-    @property
-    def has_end_recorder(self) -> bool: ...
-    @property
-    def response(self) -> Response | None: ...
-
-    def tool_check(self, check: Any, /) -> AbstractContextManager[None]:
-        """Add a check of each tool call, and remove it at the end of the block."""
-        ...
 
 
 class TurnClaim:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, TypeVar
 from sophon.builtin_tools import builtin_tools
 from sophon.builtin_tools.questions import chat_ask
 from sophon.clock import Clock
-from sophon.errors import CompositionError, SettingsError
-from sophon.models.gateway.provider import Provider
-from sophon.models.model import Model
-from sophon.models.offline import OfflineModel
-from sophon.setting_references import (
+from sophon.composition.setting_references import (
     find_unknown_answer_evaluator,
     find_unknown_budgets,
     find_unknown_evaluator,
 )
+from sophon.errors import CompositionError, SettingsError
+from sophon.models.gateway.provider import Provider
+from sophon.models.model import Model
+from sophon.models.offline import OfflineModel
 from sophon.settings import RoutingSettings, Settings
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url

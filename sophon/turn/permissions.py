@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.security.access_control import Acl, AclDecision, AclRule
@@ -13,6 +12,7 @@ from sophon.settings import Settings
 from sophon.settings.sections.authorization import EXECUTE, TOOL_RESOURCE, RuleSettings
 from sophon.settings.sections.permissions import LevelsSettings, RoutingPermissions
 from sophon.tools.tool import Tool
+from sophon.turn.chat_overrides import find_chat_overrides
 
 MICROS_PER_UNIT = 1_000_000
 
@@ -124,7 +124,7 @@ def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> Sequence[Tool]:
     """
     tools = [tool for tool in tools if not is_owned_by_other(ctx, tool)] if ctx.services.custom_tools else tools
     if ctx.services.agents is not None:
-        from sophon.turn_agent import filter_by_agents  # lazy: most hosts have no agents
+        from sophon.turn.agent import filter_by_agents  # lazy: most hosts have no agents
 
         tools = filter_by_agents(ctx, tools)
     overrides = find_chat_overrides(ctx)

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from sophon import Tool, tool
-from sophon.chat_overrides import NO_OVERRIDES, ChatOverrides, build_chat_section
 from sophon.errors import InputError
+from sophon.turn.chat_overrides import NO_OVERRIDES, ChatOverrides, build_chat_section
 
 
 @tool(name="files.read", group="files")
