@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sophon.chain.pipeline import Pipeline
 from sophon.errors import CompositionError
@@ -26,6 +26,7 @@ from sophon_hosting.dead_letters import DeadLetters
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
+from sophon_hosting.feature_services import FeatureServices
 from sophon_hosting.host_chain import records_turns
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership
@@ -57,23 +58,7 @@ from sophon_hosting.telemetry_setup import OutcomeExport, create_telemetry
 from sophon_hosting.tool_errors import ToolErrors
 
 if TYPE_CHECKING:
-    from sophon.mcp.supervisor import McpSupervisor
-    from sophon_hosting.live_settings.live_settings import LiveSettings
-    from sophon_hosting.live_settings.provider_setup import ProviderSetup
-    from sophon_hosting.observability.log_buffer import LogBuffer
     from sophon_hosting.telemetry.exporter import TelemetryExporter
-
-
-class WebhookOperations(Protocol):
-    """What operators see and try of a host's webhooks."""
-
-    async def describe(self) -> Sequence[Mapping[str, Any]]:
-        """Return the webhooks as JSON rows."""
-        ...
-
-    async def send_test(self, webhook_id: str) -> str:
-        """Send a test event to an outgoing webhook; return the id of its entry. Raises NotFound."""
-        ...
 
 
 class Host:
@@ -85,24 +70,13 @@ class Host:
     entries that are committed with a run's outcome, `build_event_row` those of an event; `prepare` is awaited before
     each start of a run. `fanout` passes messages to other host processes with the same store; by default there are
     none. `membership` says which of several processes this one is; by default it is alone. `record_use` receives what
-    each run has used. `chain` may be a registry of chains by task type. The context manager opens the services,
-    recovers unfinished runs, runs, and shuts down at exit.
+    each run has used. `chain` may be a registry of chains by task type. `off_the_record` is the host of conversations
+    that are kept in memory only, started and shut down by who creates it; by default there are none. The context
+    manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
     """
 
     is_off_the_record = False
     """Whether its conversations are in memory only."""
-    off_the_record: "Host | None" = None
-    """The `OffTheRecordHost`, started and shut down by who creates it; None: no conversations off the record."""
-    mcp: "McpSupervisor | None" = None
-    """Supervisor of the MCP servers, started and stopped by who creates it; None: there are none."""
-    webhooks: WebhookOperations | None = None
-    """Webhooks, started and stopped by who creates them; None: there are none."""
-    live_settings: "LiveSettings | None" = None
-    """Settings that can change while the host runs; None for services that were made without settings files."""
-    provider_setup: "ProviderSetup | None" = None
-    """Set-up of a provider; None as above."""
-    log_buffer: "LogBuffer | None" = None
-    """The newest log lines, for operators; None: this host keeps none."""
     channel_names: AbstractSet[str] = frozenset({"telegram", "whatsapp", "webhook", "heartbeat", WORK_SESSION_PREFIX})
     """Names of the channels, enabled or not, and the host's own: no user's session id begins with one of them."""
     list_detached_channels: Callable[[], list[str]] = list
@@ -127,9 +101,14 @@ class Host:
         fanout: HostFanout | None = None,
         membership: GroupMembership | None = None,
         record_use: RecordUse | None = None,
+        off_the_record: "Host | None" = None,
     ) -> None:
         check_host_store(services.store)
         self.services, store, clock = services, services.store, services.clock
+        self.feature_services = FeatureServices()
+        """Services of the features that are created for this host."""
+        self.off_the_record = off_the_record
+        """The `OffTheRecordHost`; None: no conversations off the record."""
         self.pipelines = chain if isinstance(chain, PipelineRegistry) else PipelineRegistry(chain)
         """The chains as they were composed, without the host's own middlewares; see `replace_chain`."""
         self.fanout: HostFanout = fanout or NoFanout()

@@ -27,14 +27,19 @@ from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.login_throttle import FORGET_SECONDS, LoginThrottle
 from sophon_hosting.client_api.shared_failures import SharedFailures
 from sophon_hosting.fanout.factory import build_fanout
-from sophon_hosting.features.goals.factory import create_goal_engine, create_use_recorder
-from sophon_hosting.features.goals.notices import GOAL_NOTICE
-from sophon_hosting.features.schedules.factory import (
-    build_scheduled_outbound,
-    create_heartbeat,
-    create_scheduler,
-    register_schedule_tools,
+from sophon_hosting.features.feature import HostProcess
+from sophon_hosting.features.host.feature import LOG_BUFFER
+from sophon_hosting.features.lifecycle import (
+    BEFORE_CLIENTS,
+    BEFORE_TURNS_END,
+    WITH_CLIENTS,
+    WITHOUT_CHANNELS,
+    WITHOUT_SENDERS,
+    WITHOUT_TURNS,
+    FeatureLifecycle,
 )
+from sophon_hosting.features.registry import list_notices, load_features, register_feature_tools
+from sophon_hosting.features.webhooks.feature import WEBHOOKS
 from sophon_hosting.host import Host
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.http.app import HttpOptions, make_app
@@ -45,18 +50,15 @@ from sophon_hosting.hub.hub import Hub
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.instance_id import compute_instance_id
 from sophon_hosting.leadership.membership import GroupMembership, check_role, is_group
-from sophon_hosting.live_settings.live_settings import LiveSettings
-from sophon_hosting.live_settings.provider_setup import ProviderSetup
-from sophon_hosting.live_settings.shared_settings import SharedSettings, share_settings
-from sophon_hosting.mcp_servers import create_mcp_supervisor
 from sophon_hosting.observability.log_buffer import LogBuffer
 from sophon_hosting.observability.metrics import Metrics
 from sophon_hosting.observability.redaction import LogRedactor
 from sophon_hosting.off_the_record.host import OffTheRecordHost
-from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.contract import QueueStatistics, TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.runs.outbound import OutboundBuilder
+from sophon_hosting.runs.outcomes import RecordUse
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.webhooks.factory import build_event_rows, create_webhooks
 
@@ -110,15 +112,15 @@ def bind_address(host: str, port: int) -> ListenAddress:
 def create_supervisor(
     services: Services, environment: Mapping[str, str], channels: Sequence[ConfiguredChannel] | None = None
 ) -> ChannelSupervisor:
-    """Return the channels of a process, those of the settings by default, and register the tools that a host adds."""
+    """Return the channels of a process, those of the settings by default, and register the tools of the features."""
     supervisor = ChannelSupervisor(
         services,
         create_channels(services, environment) if channels is None else channels,
         create_transcriber(services.settings, environment, services.clock),
         create_speech_synthesizer(services.settings, environment, services.clock),
-        notices=[GOAL_NOTICE],
+        notices=list_notices(),
     )
-    register_schedule_tools(services)
+    register_feature_tools(services)
     return supervisor
 
 
@@ -134,31 +136,42 @@ def create_host(
     queue: TaskQueue,
     membership: GroupMembership,
     approvers: Collection[str],
+    off_the_record: Host | None = None,
 ) -> Host:
     """Return the host of a process, whose turns and answers go through the channels."""
+    build_outbound: OutboundBuilder = channels.replies
+    record_use: RecordUse | None = None
+    for feature in load_features():
+        if feature.outbound is not None:
+            build_outbound = feature.outbound(services, build_outbound)
+        if feature.record_use is not None:
+            record_use = feature.record_use(services) or record_use
     return Host(
         services,
         build_pipelines(services),
         queue=queue,
         approvers=approvers,
         several_users=has_several_people(services, channels),
-        build_outbound=build_scheduled_outbound(services, channels.replies),
+        build_outbound=build_outbound,
         prepare=channels.prepare_run,
         build_event_row=build_event_rows(services),
         fanout=build_fanout(services.settings, environment),
         membership=membership,
-        record_use=create_use_recorder(services),
+        record_use=record_use,
+        off_the_record=off_the_record,
     )
 
 
 class HostServer:
-    """Server: a host with its HTTP API, Socket.IO hub, channels and post-turn jobs.
+    """Server: a host with its HTTP API, Socket.IO hub, channels and features.
 
     Start order: store, recovery and worker, post-turn jobs, HTTP, hub, channels, MCP servers, scheduler. Shutdown
     order: the scheduler stops and channels stop receiving, running turns end, MCP servers end, channels and hub deliver
-    the last messages and events, connections close, then the store. `channels` are those of the settings by default.
-    Without `runs_turns` other processes take the tasks from the queue, which they must share. With `loaded`, the
-    settings with their sources, operators can change some of them. Raises SettingsError.
+    the last messages and events, connections close, then the store. The place of a feature's service is its `Phase`.
+
+    `channels` are those of the settings by default. Without `runs_turns` other processes take the tasks from the queue,
+    which they must share. With `loaded`, the settings with their sources, operators can change some of them. Raises
+    SettingsError.
     """
 
     def __init__(
@@ -190,28 +203,28 @@ class HostServer:
         is_in_group = is_group(services.store, queue)
         check_role(services.settings, services.store, queue, runs_turns=runs_turns)
         self.membership = GroupMembership(services, role="serve" if runs_turns else "hub", is_shared=is_in_group)
-        self.host = create_host(services, environment, self.channels, queue, self.membership, approvers)
-        self.host.off_the_record = off_the_record
+        self.host = create_host(services, environment, self.channels, queue, self.membership, approvers, off_the_record)
         self.off_the_record = off_the_record
-        self.shared_settings: SharedSettings | None = None
-        if loaded is not None:
-            self._add_live_settings(loaded, environment)
-        self.log_buffer = self.host.log_buffer = LogBuffer(LogRedactor(collect_secrets(services.settings, environment)))
-        self.mcp = self.host.mcp = create_mcp_supervisor(services, environment, self.host.event_bus)
+        self.log_buffer = LogBuffer(LogRedactor(collect_secrets(services.settings, environment)))
+        self.host.feature_services.add(LOG_BUFFER, self.log_buffer)
         self.channels.connect(self.host)
-        self.scheduler = create_scheduler(self.host, self.channels.configured)
-        self.webhooks = create_webhooks(
+        webhooks = create_webhooks(
             services, self.host, environment, {each.name: each for each in self.channels.channels}
         )
-        self.host.webhooks = self.webhooks
-        self.heartbeat = create_heartbeat(self.host)
+        if webhooks is not None:
+            self.host.feature_services.add(WEBHOOKS, webhooks)
+        self.webhooks = webhooks
+        self._features = FeatureLifecycle(
+            load_features(),
+            HostProcess(
+                self.host, environment, self.channels.configured, loaded, on_providers_replaced=self._use_providers
+            ),
+        )
         shared = SharedFailures(services.store.rate_windows, services.clock, FORGET_SECONDS) if is_in_group else None
         throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc, shared)
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())
         hub_limits = HubLimits.for_connections(connection_limits.max_connections)
         self.hub = Hub(self.host, access, throttle=throttle, limits=hub_limits, on_client=self._load_tools)
-        self.post_turn = PostTurnRunner(services, self.host.event_bus, self.host.pipelines)
-        self.goals = create_goal_engine(self.host, self.channels.configured)
         self._app = make_app(
             self.host,
             access,
@@ -240,16 +253,9 @@ class HostServer:
         self._warm_up_task: asyncio.Task[None] | None = None
         self._tools_task: asyncio.Task[None] | None = None
 
-    def _add_live_settings(self, loaded: LoadedSettings, environment: Mapping[str, str]) -> None:
-        live = self.host.live_settings = LiveSettings([self.services, self.off_the_record.services], loaded)
-        setup = self.host.provider_setup = ProviderSetup(live, self.services, environment)
-
-        def use_providers(providers: Sequence[Provider]) -> None:
-            self.metrics.allow_models([model.info.id for provider in providers for model in provider.models])
-            self._warm_up_task = asyncio.create_task(self._warm_up())
-
-        self.shared_settings = share_settings(live, self.services, self.membership, self.host.fanout)
-        setup.on_replaced.append(use_providers)
+    def _use_providers(self, providers: Sequence[Provider]) -> None:
+        self.metrics.allow_models([model.info.id for provider in providers for model in provider.models])
+        self._warm_up_task = asyncio.create_task(self._warm_up())
 
     async def start(self, address: ListenAddress) -> None:
         """Open the store, recover unfinished runs and serve the address. Raises StoreError."""
@@ -260,20 +266,16 @@ class HostServer:
         await self.membership.check_group()
         await self.channels.load()
         await self.host.start()
-        if self.shared_settings is not None:
-            await self.shared_settings.start()
         await self.off_the_record.start()
-        self.post_turn.start()
-        if self.goals is not None:
-            self.goals.start()
+        await self._features.start(BEFORE_CLIENTS)
         await self._runner.setup()
         report_accept_errors(self._log, partial(self.metrics.count_refused_connection, "files"))
         await self._listener.start(self._runner, address.socket)
         await self.hub.start()
         self.channels.start()
-        for part in (self.webhooks, self.mcp, self.scheduler, self.heartbeat):
-            if part is not None:
-                part.start()
+        if self.webhooks is not None:
+            self.webhooks.start()
+        await self._features.start(WITH_CLIENTS)
         # In the background, so that neither the start nor the first message waits for it.
         self._warm_up_task = asyncio.create_task(self._warm_up())
         if self.channels.channels:  # whose first message is not announced by a connection
@@ -284,27 +286,21 @@ class HostServer:
         another process of the group.
         """
         self.host.begin_shutdown()
-        if self.shared_settings is not None:
-            await self.shared_settings.stop()
         for task in (self._warm_up_task, self._tools_task):
             if task is not None:
                 task.cancel()
         try:
-            for part in (self.scheduler, self.heartbeat):
-                if part is not None:
-                    await part.stop()
+            await self._features.stop(WITHOUT_SENDERS)
             await self.channels.stop_receiving()
-            if self.goals is not None:
-                await self.goals.stop()
+            await self._features.stop(BEFORE_TURNS_END)
             async with asyncio.TaskGroup() as both:
                 both.create_task(self.host.shutdown(grace_seconds=grace_seconds))
                 both.create_task(self.off_the_record.shutdown(grace_seconds=grace_seconds))
-            if self.mcp is not None:
-                await self.mcp.stop()
+            await self._features.stop(WITHOUT_TURNS)
             await self.channels.stop()
             if self.webhooks is not None:
                 await self.webhooks.stop()
-            await self.post_turn.stop()
+            await self._features.stop(WITHOUT_CHANNELS)
             await self.hub.stop()
             self._listener.close()
             await self._runner.cleanup()

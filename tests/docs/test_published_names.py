@@ -9,7 +9,7 @@ from sophon import Services, events
 from sophon.builtin_tools.skills import skill_tools
 from sophon.events import Event
 from sophon.testing import FunctionModel
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import builtin_operations
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 SWITCHED_ON = {"CustomTools": {"Enabled": True}, "Tools": {"Variables": True}}
@@ -32,7 +32,7 @@ def existing_names(folder: Path) -> Mapping[str, set[str]]:
     return {
         "tool": {each.name for each in (*services.registry, *skill_tools())},
         "event": {each.wire_name for each in kinds if each is not Event},
-        "route": {f"{each.method} {each.path}" for each in REGISTRY.operations},
+        "route": {f"{each.method} {each.path}" for each in builtin_operations().operations},
     }
 
 

@@ -6,9 +6,10 @@ HOST = """
 from pathlib import Path
 from sophon import Services
 from sophon.stores.sql_store import SqlStore
+from sophon_hosting.features.goals.feature import GOAL_ENGINE
 from sophon_hosting.host_server import HostServer
 server = HostServer(Services(settings={"Goals": {"Enabled": %s}}, store=SqlStore("memory://")), {})
-assert (server.goals is not None) is %s
+assert (server.host.feature_services.find(GOAL_ENGINE) is not None) is %s
 """
 OF_GOALS = (
     "sophon_hosting.features.goals.engine",

@@ -31,7 +31,6 @@ from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent
 if TYPE_CHECKING:
     from sophon.agents.catalog import AgentSet
     from sophon.goals.goal import Goal
-    from sophon.mcp.supervisor import McpSupervisor
     from sophon.skills.custom_tools import CustomToolStore
     from sophon.stores.memories.library import LongTermMemory
     from sophon.stores.runs.contract import Run
@@ -242,10 +241,6 @@ class Caller:
     async def reset_routing(self) -> int:
         """Forget what routing has observed; return the number of averages."""
         return await self.host.services.router.reset(self.store)
-
-    def open_mcp_servers(self) -> "AbstractAsyncContextManager[McpSupervisor | None]":
-        """Return the MCP servers, which are there while the block lasts; None if there are none."""
-        return nullcontext(self.host.mcp)
 
     def subscribing(self) -> AbstractAsyncContextManager[Callable[[str], Awaitable[None]]]:
         """Return what `Subscriptions.during` returns; without events, it subscribes to nothing."""

@@ -1,11 +1,8 @@
 """Caller on an open store without a running host: changes are stored, and take effect when a host starts."""
 
-import os
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from sophon.agents.catalog import AgentCatalog, AgentSet
 from sophon.approvals import Decision, turn_id_from_request
@@ -22,7 +19,6 @@ from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.vectors.contract import POLICIES
-from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.client_api.authentication import User, find_operators
 from sophon_hosting.client_api.caller import Caller, CallerEvents
 from sophon_hosting.client_api.connection import DirectConnection
@@ -31,14 +27,10 @@ from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approvals import DecisionRefused, check_decider, check_grant, check_kind
 
 if TYPE_CHECKING:
-    from sophon.mcp.supervisor import McpSupervisor
     from sophon.skills.custom_tools import CustomToolStore
     from sophon.stores.memories.library import LongTermMemory
 
 SHORT_ID_CHARACTERS = 12
-
-MCP_CONNECT_SECONDS: Final = 15.0
-"""Time of MCP servers that are started for one operation to connect."""
 
 
 class RunningHostRequired(SophonError):
@@ -202,26 +194,3 @@ class StoredCaller(Caller):
         """Delete what routing has observed from the store; return the number of averages."""
         await self.store.vectors.delete(POLICIES)
         return await self.store.route_averages.reset()
-
-    @asynccontextmanager
-    async def open_mcp_servers(self) -> "AsyncGenerator[McpSupervisor | None]":
-        """Start the MCP servers of the settings, and end them after the block; None if there are none."""
-        if not self.settings.mcp.servers:
-            yield None
-            return
-        from sophon.mcp.supervisor import McpSupervisor  # lazy: no other operation on a store needs MCP
-
-        servers = McpSupervisor(
-            self.settings,
-            toolbox=Toolbox(ToolRegistry([])),
-            states=self.store.channel_state,
-            clock=self.clock,
-            environment=os.environ,
-            folder=self._folder,
-        )
-        servers.start()
-        try:
-            await servers.wait_settled(MCP_CONNECT_SECONDS)
-            yield servers
-        finally:
-            await servers.stop()

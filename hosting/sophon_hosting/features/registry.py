@@ -1,80 +1,98 @@
-"""Registry of the operations of this host: the tables of all features."""
+"""The features of a host: those of this package, in the order of the documentation, and installed ones."""
 
-from sophon_hosting.features.agents.operations import table as agents
-from sophon_hosting.features.approvals.grants import table as grants
-from sophon_hosting.features.approvals.operations import table as approvals
-from sophon_hosting.features.attachments.operations import table as attachments
-from sophon_hosting.features.channels.operations import table as channels
-from sophon_hosting.features.goals.operations import table as goals
-from sophon_hosting.features.guards.audit import table as audit
-from sophon_hosting.features.guards.operations import table as guards
-from sophon_hosting.features.host.logs import table as logs
-from sophon_hosting.features.host.operations import table as host
-from sophon_hosting.features.imports.operations import table as imports
-from sophon_hosting.features.learning.routing import table as routing
-from sophon_hosting.features.learning.trajectories import table as trajectories
-from sophon_hosting.features.mcp.operations import table as mcp
-from sophon_hosting.features.memory.operations import table as memory
-from sophon_hosting.features.memory.workspace import table as workspace
-from sophon_hosting.features.persons.operations import table as persons
-from sophon_hosting.features.preferences.operations import table as preferences
-from sophon_hosting.features.providers.operations import table as providers
-from sophon_hosting.features.queue.operations import table as queue
-from sophon_hosting.features.schedules.operations import table as schedules
-from sophon_hosting.features.sessions.branches import table as branches
-from sophon_hosting.features.sessions.history import table as history
-from sophon_hosting.features.sessions.operations import table as sessions
-from sophon_hosting.features.settings.operations import table as settings
-from sophon_hosting.features.settings.setup import table as setup
-from sophon_hosting.features.tasks.messages import table as messages
-from sophon_hosting.features.tasks.operations import table as tasks
-from sophon_hosting.features.tokens.operations import table as tokens
-from sophon_hosting.features.tools.custom_tools import table as custom_tools
-from sophon_hosting.features.tools.operations import table as tools
-from sophon_hosting.features.traces.operations import table as traces
-from sophon_hosting.features.traces.replays import table as replays
-from sophon_hosting.features.usage.operations import table as usage
-from sophon_hosting.features.webhooks.operations import table as webhooks
-from sophon_hosting.operations.current_user import table as current_user
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+from typing import Final
+
+from sophon.errors import SettingsError
+from sophon.plugins.entry_points import find_entry_points, load_entry_point
+from sophon.services import Services
+from sophon_hosting.channels.outbound.chat_notices import ChatNotice
+from sophon_hosting.features.feature import Feature
 from sophon_hosting.operations.table import Registry
 
-REGISTRY = Registry(
-    [
-        sessions,
-        history,
-        branches,
-        imports,
-        attachments,
-        messages,
-        tasks,
-        approvals,
-        grants,
-        agents,
-        goals,
-        memory,
-        workspace,
-        persons,
-        preferences,
-        schedules,
-        current_user,
-        host,
-        channels,
-        logs,
-        providers,
-        queue,
-        mcp,
-        webhooks,
-        tokens,
-        settings,
-        setup,
-        tools,
-        custom_tools,
-        traces,
-        replays,
-        guards,
-        audit,
-        routing,
-        trajectories,
-        usage,
-    ]
+FEATURES: Final = (
+    "sessions",
+    "imports",
+    "attachments",
+    "tasks",
+    "approvals",
+    "agents",
+    "goals",
+    "memory",
+    "persons",
+    "preferences",
+    "schedules",
+    "host",
+    "channels",
+    "providers",
+    "queue",
+    "mcp",
+    "webhooks",
+    "tokens",
+    "settings",
+    "tools",
+    "traces",
+    "guards",
+    "learning",
+    "usage",
+    "post_turn",
 )
+"""Folders of this package, each with an object FEATURE in `feature.py`.
+
+Names and no imports: a feature may ask here for all of them, as the list of the tools of a host does.
+"""
+
+FEATURES_GROUP: Final = "sophon.features"
+"""Group of the entry points of other distributions, each a `Feature`."""
+
+
+@cache
+def load_builtin_features() -> tuple[Feature, ...]:
+    """Return the features of this package, in the order of the documentation."""
+    return tuple(import_module(f"sophon_hosting.features.{name}.feature").FEATURE for name in FEATURES)
+
+
+@cache
+def load_features() -> tuple[Feature, ...]:
+    """Return the features of this package, and behind them the installed ones, by the names of their entry points.
+
+    Loaded once. Raises SettingsError for an entry point that cannot be loaded, or is no Feature.
+    """
+    installed: list[Feature] = []
+    for name, entry in sorted(find_entry_points(FEATURES_GROUP).items()):
+        found = load_entry_point(entry)
+        if not isinstance(found, Feature):
+            raise SettingsError([f"the entry point {name!r} in {FEATURES_GROUP} is no Feature"])
+        installed.append(found)
+    return (*load_builtin_features(), *installed)
+
+
+@cache
+def load_operations() -> Registry:
+    """Return the operations of all features. Raises SettingsError, CompositionError."""
+    return build_registry(load_features())
+
+
+@cache
+def builtin_operations() -> Registry:
+    """Return the operations of the features of this package, of which the documentation is generated."""
+    return build_registry(load_builtin_features())
+
+
+def build_registry(features: Iterable[Feature]) -> Registry:
+    """Return the operations of features, in their order. Raises CompositionError."""
+    return Registry([import_module(path).table for each in features for path in each.operations])
+
+
+def list_notices() -> list[ChatNotice]:
+    """Return the notices of all features, which channels show."""
+    return [notice for each in load_features() if each.notices is not None for notice in each.notices()]
+
+
+def register_feature_tools(services: Services) -> None:
+    """Offer the tools of all features to the turns of a host; it must not have started."""
+    for feature in load_features():
+        for tool in () if feature.tools is None else feature.tools(services):
+            services.register_tool(tool)

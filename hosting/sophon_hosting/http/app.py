@@ -13,7 +13,7 @@ from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.connection import ServedProcess
 from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import load_operations
 from sophon_hosting.host import Host
 from sophon_hosting.http.connections.limits import REQUEST_SECONDS
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
@@ -86,7 +86,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     app.on_response_prepare.extend([add_default_headers, add_cors_headers])
     app[HOST] = host
     app[PROCESS] = ServedProcess(chosen.channels, chosen.attach_channel)
-    app.add_routes(operation_routes(REGISTRY.operations))
+    app.add_routes(operation_routes(load_operations().operations))
     if is_page_built(chosen.web_folder):
         app.add_routes(web_page_routes(chosen.web_folder))
     else:

@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 
 from sophon.errors import InputError, SophonError
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import load_operations
 
 MAX_EVENT_NAME_CHARACTERS: Final = 100
 """Characters of an unknown event's or namespace's name that an error message repeats."""
@@ -29,9 +29,9 @@ async def handle_event(caller: Caller, name: str, arguments: Sequence[object]) -
 
     Raises UnknownEvent, InputError, and the errors of the operation.
     """
-    operation = REGISTRY.by_event.get(name)
+    operation = load_operations().by_event.get(name)
     if operation is None:
-        raise UnknownEvent(name, [*REGISTRY.by_event])
+        raise UnknownEvent(name, [*load_operations().by_event])
     operation.check(caller)
     result = await operation.call(caller, operation.request.validate(parse_object(arguments)))
     return cast(Mapping[str, Any], result)
@@ -39,7 +39,7 @@ async def handle_event(caller: Caller, name: str, arguments: Sequence[object]) -
 
 def has_large_answer(name: str) -> bool:
     """Return whether the acknowledgement of an event may be large."""
-    operation = REGISTRY.by_event.get(name)
+    operation = load_operations().by_event.get(name)
     return operation is not None and operation.options.is_large
 
 

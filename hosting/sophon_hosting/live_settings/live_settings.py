@@ -29,19 +29,23 @@ class LiveSettings:
     """Changes settings while the host runs: validates, saves, records in the audit log, and applies them.
 
     Turns that run keep what they began with. `services` is the host's first, then its views with a store of their own.
+    `on_applied` are called with the settings after each change; a group of processes has `share`.
     One change at a time. Nothing else is read from the files again: what was edited there holds from the next start on.
     """
 
-    def __init__(self, services: Sequence[Services], loaded: LoadedSettings) -> None:
+    def __init__(
+        self,
+        services: Sequence[Services],
+        loaded: LoadedSettings,
+        *,
+        on_applied: Sequence[Callable[[Settings], None]] = (),
+        share: Share | None = None,
+    ) -> None:
         self.loaded = loaded
         self.lock = asyncio.Lock()
         """Held during a change, from reading what was saved to applying it."""
-        self.on_applied: list[Callable[[Settings], None]] = []
-        """Called with the settings after each change."""
-        self.share: Share | None = None
-        """Set in a group of processes."""
-        self._services = services
-        self.on_applied.append(make_level_listener(loaded.settings.logging.level))
+        self._services, self._share = services, share
+        self._on_applied = (make_level_listener(loaded.settings.logging.level), *on_applied)
 
     async def list(self) -> "list[SettingRow]":
         """Return all settings with their sources; a secret is its reference, or `***`."""
@@ -74,7 +78,7 @@ class LiveSettings:
         completed = complete_for_chain(loaded.settings)  # once: chains know the last settings by identity
         for services in self._services:
             services.settings = completed
-        for listener in self.on_applied:
+        for listener in self._on_applied:
             listener(loaded.settings)
 
     def adopt(self, values: Mapping[str, Any]) -> None:
@@ -111,9 +115,9 @@ class LiveSettings:
         except SettingsError as error:
             await change(outcome="failed", details={"problem": str(error)})
             raise
-        if self.share is not None:
+        if self._share is not None:
             try:
-                await self.share(path, shared)
+                await self._share(path, shared)
             except BaseException:
                 self.loaded.saved.write(earlier)
                 raise

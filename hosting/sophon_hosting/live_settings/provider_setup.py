@@ -45,12 +45,20 @@ class ProviderChoice:
 
 
 class ProviderSetup:
-    """Trial and saving of one provider, which is then the only one. `environment` is that of the process."""
+    """Trial and saving of one provider, which is then the only one.
 
-    def __init__(self, live: LiveSettings, services: Services, environment: Mapping[str, str]) -> None:
+    `environment` is that of the process; `on_replaced` is called with the new providers after each change.
+    """
+
+    def __init__(
+        self,
+        live: LiveSettings,
+        services: Services,
+        environment: Mapping[str, str],
+        on_replaced: Callable[[Sequence[Provider]], None] = lambda providers: None,
+    ) -> None:
         self._live, self._services, self._environment = live, services, environment
-        self.on_replaced: list[Callable[[Sequence[Provider]], None]] = []
-        """Called with the new providers after each change."""
+        self._on_replaced = on_replaced
 
     def find_obstacle(self) -> str:
         """Return why providers cannot be set up here, "" if they can: the settings name them elsewhere."""
@@ -130,8 +138,7 @@ class ProviderSetup:
         loaded.saved.delete_other_keys(values)
         services.gateway.replace_providers(providers)
         self._live.apply(loaded)
-        for listener in self.on_replaced:
-            listener(providers)
+        self._on_replaced(providers)
         return providers[0].models[0].info
 
     def _create(self, settings: Settings) -> list[Provider]:

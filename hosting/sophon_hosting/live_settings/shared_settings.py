@@ -13,14 +13,12 @@ from typing import Any
 from sophon.clock import Clock
 from sophon.errors import SettingsError
 from sophon.failure_log import log_failure
-from sophon.services import Services
 from sophon.settings.changeable import split_changeable
 from sophon.settings.saved_settings import remove_value, set_value
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.channel_state.sql import ChannelStateStore
 from sophon_hosting.fanout.contract import HintsLost, HostFanout, HostMessage, Wake
-from sophon_hosting.leadership.membership import GroupMembership
-from sophon_hosting.live_settings.live_settings import LiveSettings
+from sophon_hosting.live_settings.live_settings import LiveSettings, Share
 
 log = logging.getLogger("sophon")
 
@@ -37,8 +35,8 @@ CHECK_SECONDS = 30.0
 
 
 class SharedSettings:
-    """Shares the changes of `live` with the other processes of the group, and applies theirs. Keeps them in the file
-    of this process as well, so that it starts with them.
+    """Applies the changes of other processes of the group to `live`, which shares its own by `share_change`. Keeps
+    them in the file of this process as well, so that it starts with them.
     """
 
     def __init__(self, live: LiveSettings, state: ChannelStateStore, fanout: HostFanout, clock: Clock) -> None:
@@ -47,7 +45,6 @@ class SharedSettings:
         self._refused: list[tuple[str, Mapping[str, Any]]] = []
         """Changes that the log has told of."""
         self._task: asyncio.Task[None] | None = None
-        live.share = self._share
 
     async def start(self) -> None:
         """Apply what others changed, and go on doing so in the background. Raises StoreError."""
@@ -88,10 +85,6 @@ class SharedSettings:
                 valid.append(row)
         return valid
 
-    async def _share(self, path: str, change: Mapping[str, Any]) -> None:
-        await self._state.put(ChannelStateEntry(OWNER, "", KIND, path, change))
-        self._fanout.publish(Wake(HINT))
-
     def _receive(self, message: HostMessage) -> None:
         if isinstance(message, HintsLost) or message == Wake(HINT):
             self._is_due.set()
@@ -122,11 +115,11 @@ def merge_changes(saved: Mapping[str, Any], rows: Sequence[ChannelStateEntry]) -
     return values
 
 
-def share_settings(
-    live: LiveSettings, services: Services, membership: GroupMembership, fanout: HostFanout
-) -> SharedSettings | None:
-    """Return what shares the settings of a process of a group; None for one that has its store alone."""
-    if not membership.is_shared:
-        return None
-    live.on_applied.append(membership.note_settings)
-    return SharedSettings(live, services.store.channel_state, fanout, services.clock)
+def share_change(state: ChannelStateStore, fanout: HostFanout) -> Share:
+    """Return what stores a change for the other processes of a group, and tells them of it."""
+
+    async def share(path: str, change: Mapping[str, Any]) -> None:
+        await state.put(ChannelStateEntry(OWNER, "", KIND, path, change))
+        fanout.publish(Wake(HINT))
+
+    return share

@@ -9,7 +9,7 @@ import mcp_types as types
 
 from sophon.errors import SophonError
 from sophon.security import redact
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import load_operations
 from sophon_hosting.mcp_server.token_rights import has_permission
 from sophon_hosting.operations.client import AsyncClient
 from sophon_hosting.operations.current_user import CurrentUser
@@ -21,7 +21,7 @@ PREFIX: Final = "sophon_"
 """Begins the name of each: names of operations alone could be those of tools of the host."""
 
 OPERATION_TOOLS: Final[Mapping[str, Operation[Any, Any]]] = {
-    PREFIX + each.name: each for each in REGISTRY.operations if each.options.as_tool
+    PREFIX + each.name: each for each in load_operations().operations if each.options.as_tool
 }
 """Operations by the name of their tool."""
 

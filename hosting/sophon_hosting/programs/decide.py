@@ -23,7 +23,7 @@ from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_rows
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import find_client
-from sophon_hosting.features.schedules.factory import register_schedule_tools
+from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.tools.operations import list_tools
 from sophon_hosting.host_chain import check_chain_name
 
@@ -119,7 +119,7 @@ def _list_tools(
     folder = options.settings_folder
     own = [*tools_from_modules(settings.tools.modules, folder=folder), *load_installed_tools()]
     services = Services.for_inspection(settings, folder=folder, tools=own)
-    register_schedule_tools(services)
+    register_feature_tools(services)
     tools: list[OfferedTool] = [*services.registry]
     skills = create_skill_catalog(settings, folder)
     if skills is not None and skills.read().enabled:

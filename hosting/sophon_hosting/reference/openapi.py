@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sophon._version import __version__
 from sophon_hosting.client_api.reply import File, JsonLines
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.http.other_paths import OTHER_PATHS
 from sophon_hosting.operations.json_schemas import JsonSchema, OperationSchemas, references, union_members
 from sophon_hosting.operations.operation import Operation
@@ -57,7 +57,9 @@ def build_document(
 
 def render_document() -> str:
     """Return the document of this version, as the file holds it."""
-    return json.dumps(build_document(REGISTRY, __version__, OTHER_PATHS), indent=1, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(build_document(builtin_operations(), __version__, OTHER_PATHS), indent=1, ensure_ascii=False) + "\n"
+    )
 
 
 class _PathBuilder:

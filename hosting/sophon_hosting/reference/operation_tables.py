@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.operations.doc_tables import render_table
 from sophon_hosting.operations.json_schemas import JsonSchema, OperationSchemas
 from sophon_hosting.operations.operation import Operation
@@ -44,9 +44,9 @@ PAGES: Final[Mapping[str, str]] = {
 def operation_tables() -> str:
     """Return a heading and a table for each feature; the heading is a link to the page about it."""
     by_feature: dict[str, list[Operation[Any, Any]]] = {}
-    for table in REGISTRY.tables:
+    for table in builtin_operations().tables:
         by_feature.setdefault(table.feature, []).extend(each for each in table.operations if each.path)
-    schemas = OperationSchemas(REGISTRY.operations)
+    schemas = OperationSchemas(builtin_operations().operations)
     return "\n\n".join(_section(feature, found, schemas) for feature, found in by_feature.items() if found)
 
 

@@ -8,7 +8,7 @@ from sophon.events import Event, event_types
 from sophon.events.field_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
 from sophon_hosting.client_api.client_errors import HTTP_STATUS_BY_CODE
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.operations.doc_tables import describe_type, docstring, render_table
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import NoFields, request_shape
@@ -29,7 +29,7 @@ def client_events_table() -> str:
     """Return the table of the events that a client sends."""
     rows = [
         (f"`{name}`", _describe_request(request_shape(each.request).model), _describe_operation(each))
-        for name, each in REGISTRY.by_event.items()
+        for name, each in builtin_operations().by_event.items()
     ]
     return render_table(("event", "payload", ""), rows)
 

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from sophon_hosting.client_api.reply import File, JsonLines
 from sophon_hosting.events.large_fields import LARGE_FIELD
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.operations.json_schemas import REFERENCE_TO, JsonSchema, OperationSchemas, references, union_members
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.permission import describe_permissions
@@ -39,7 +39,7 @@ WITHOUT_TYPE: Final = frozenset(
 
 def render_files() -> Mapping[Path, str]:
     """Return the content of each generated file of the page."""
-    types, operations = render_operations(REGISTRY)
+    types, operations = render_operations(builtin_operations())
     payloads, shared = event_schemas(REFERENCE_TO)
     return {
         FOLDER / "operations.ts": HEADER.format(source="the operations") + operations,

@@ -192,8 +192,8 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
                 build_outbound=switchboard.replies,
                 prepare=switchboard.prepare_run,
                 fanout=fanout,
+                off_the_record=off if off_the_record else None,
             )
-            host.off_the_record = off if off_the_record else None
             switchboard.connect(host)
             await services.open()
             await host.start()

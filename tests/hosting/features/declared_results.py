@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
 from sophon_hosting.client_api.reply import File
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.features.sessions.results import SessionExport
 
 FILES: Mapping[str, Any] = {"GET /api/sessions/{session_id}/export": SessionExport}
@@ -22,8 +22,8 @@ def find_result(name: str) -> Any:
     """Return the declared result of a route, `METHOD /path/{of}/route`, or of `event NAME`. Raises KeyError."""
     kind, _, event = name.partition(" ")
     if kind == "event":
-        return REGISTRY.by_event[event].result
-    for each in REGISTRY.operations:
+        return builtin_operations().by_event[event].result
+    for each in builtin_operations().operations:
         if f"{each.method} {each.path}" == name and each.result is not File:
             return each.result
     return FILES[name]

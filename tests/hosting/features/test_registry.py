@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import sophon_hosting.features
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.operations.request import request_shape
 
 FOLDER = Path(sophon_hosting.features.__file__).parent
@@ -21,7 +21,7 @@ OWN_RULES = {
 
 
 def test_what_an_operation_is_about_is_a_field_that_every_request_has() -> None:
-    for operation in REGISTRY.operations:
+    for operation in builtin_operations().operations:
         fields = request_shape(operation.request).model.model_fields
         assert set(operation.path_fields) <= set(fields), operation
         named = {*operation.path_fields, *([operation.subject.field] if operation.subject else [])}
@@ -29,7 +29,7 @@ def test_what_an_operation_is_about_is_a_field_that_every_request_has() -> None:
 
 
 def test_everything_is_for_operators_wherever_it_is_asked_for() -> None:
-    shapes = [request_shape(each.request) for each in REGISTRY.operations]
+    shapes = [request_shape(each.request) for each in builtin_operations().operations]
     asked = [each for each in shapes if "everything" in each.model.model_fields]
     assert asked
     assert all(each.needs["everything"].permission == "Operator" for each in asked)

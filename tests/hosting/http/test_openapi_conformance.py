@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.http.openapi_route import DOCUMENT
 from sophon_hosting.operations.operation import Operation
 from tests.hosting.permissions.survey import Survey, survey_of
@@ -30,7 +30,7 @@ from tests.properties import examples
 
 pytestmark = pytest.mark.hypothesis
 
-OFFERED = [each for each in REGISTRY.operations if each.path]
+OFFERED = [each for each in builtin_operations().operations if each.path]
 
 CHECKS = [
     not_a_server_error,
@@ -63,7 +63,7 @@ EXAMPLES = {VALID: 6, INVALID: 3}
 
 @pytest.fixture(scope="module")
 async def survey(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Survey]:
-    async with survey_of(tmp_path_factory.mktemp("fuzzed"), REGISTRY) as found:
+    async with survey_of(tmp_path_factory.mktemp("fuzzed"), builtin_operations()) as found:
         yield found
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from sophon.errors import InputError
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.hub.client_events import parse_object
 
 
 def parse(event: str, arguments: Sequence[Any]) -> object:
-    return REGISTRY.by_event[event].request.validate(parse_object(arguments))
+    return builtin_operations().by_event[event].request.validate(parse_object(arguments))
 
 
 def problem(event: str, *arguments: Any) -> str:

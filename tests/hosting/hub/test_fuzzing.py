@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.operations.request import request_shape
 from tests.properties import examples
 
@@ -17,11 +17,11 @@ SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) 
 JSON = st.recursive(
     SCALAR, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3), max_leaves=8
 )
-MODELS = [request_shape(each.request).model for each in REGISTRY.by_event.values()]
+MODELS = [request_shape(each.request).model for each in builtin_operations().by_event.values()]
 FIELDS = sorted({field for model in MODELS for field in model.model_fields})
 VALUES = JSON | st.sampled_from(["s", "t", "approve", "edit", "Always", "", "\x00", "x" * 300, 0, -1, 2**70, True])
 PAYLOAD = JSON | st.dictionaries(st.sampled_from(FIELDS), VALUES)
-NAMES = st.sampled_from([*REGISTRY.by_event, "connect", "disconnect", "message", "error", ""]) | TEXT
+NAMES = st.sampled_from([*builtin_operations().by_event, "connect", "disconnect", "message", "error", ""]) | TEXT
 NAMESPACES = st.sampled_from(["", "/operator,", "/nope,"])
 
 EVENT = st.builds(

@@ -17,7 +17,7 @@ from sophon.testing import VirtualClock
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
 from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
 from sophon_hosting.live_settings.live_settings import LiveSettings
-from sophon_hosting.live_settings.shared_settings import CHECK_SECONDS, KIND, OWNER, VALUE, SharedSettings
+from sophon_hosting.live_settings.shared_settings import CHECK_SECONDS, KIND, OWNER, VALUE, SharedSettings, share_change
 from tests import postgres
 
 AT_ONCE_SECONDS = 20
@@ -33,13 +33,20 @@ class Processes:
         self.network = LocalNetwork()
         self.shared: list[SharedSettings] = []
 
+    def start_alone(self, name: str) -> LiveSettings:
+        """Start one that is in no group."""
+        (self._folder / name).mkdir()
+        loaded = load_with_layers(folder=self._folder / name, environment={})
+        return LiveSettings([Services(settings=loaded.settings, folder=self._folder / name)], loaded)
+
     async def join(self, name: str, fanout: HostFanout | None = None) -> LiveSettings:
         """Start one; a second one of the same name is its next start."""
         folder = self._folder / name
         folder.mkdir(exist_ok=True)
         loaded = load_with_layers(folder=folder, environment={})
-        live = LiveSettings([Services(settings=loaded.settings, folder=folder)], loaded)
         fanout = fanout or LocalFanout(self.network)
+        services = Services(settings=loaded.settings, folder=folder)
+        live = LiveSettings([services], loaded, share=share_change(self.state, fanout))
         await fanout.open()
         self.shared.append(SharedSettings(live, self.state, fanout, self._clock))
         await self.shared[-1].start()
@@ -111,8 +118,7 @@ async def test_a_value_that_this_version_refuses_hinders_neither_a_start_nor_oth
 
 
 async def test_what_a_process_saved_before_it_joined_stays(processes: Processes) -> None:
-    alone = await processes.join("a")
-    alone.share = None
+    alone = processes.start_alone("a")
     await alone.change("ToolFilter.Top", 3, by="olga")
     assert (await processes.join("a")).loaded.settings.tool_filter.top == 3
 

@@ -12,7 +12,7 @@ from mcp.client.stdio import stdio_client
 
 from sophon import tool
 from sophon_hosting.client_api.authentication import User
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.features.tasks.operations import list_tasks
 from sophon_hosting.features.usage.operations import get_usage
 from sophon_hosting.mcp_server.operation_tools import OPERATION_TOOLS, describe_operation
@@ -177,6 +177,6 @@ async def test_over_stdio_a_message_is_found(api: Any, connect: Callable[..., An
 
 
 def test_each_operation_that_is_a_tool_is_offered() -> None:
-    declared = [each for each in REGISTRY.operations if each.options.as_tool]
+    declared = [each for each in builtin_operations().operations if each.options.as_tool]
     assert list(OPERATION_TOOLS.values()) == declared
     assert all(each.path for each in declared)

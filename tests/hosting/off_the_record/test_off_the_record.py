@@ -101,8 +101,7 @@ def build_place(folder: Path, clock: VirtualClock | None = None) -> Place:
         clock=clock,
     )
     off = OffTheRecordHost(services)
-    host = Host(services, build_configured_chain(services))
-    host.off_the_record = off
+    host = Host(services, build_configured_chain(services), off_the_record=off)
     return Place(host, off, folder)
 
 

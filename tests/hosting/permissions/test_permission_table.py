@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sophon_hosting.features.registry import REGISTRY
+from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.operations import operation as operation_module
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import Request, RequestShape, request_shape
@@ -22,13 +22,13 @@ NO_PERMISSION = {"unauthorized", "forbidden", "level_needed", "scope_needed"}
 
 async def test_every_caller_may_do_what_the_page_says(survey: Survey) -> None:
     page = PAGE.read_text(encoding="utf-8")
-    found = render_page(page, await render_permissions(survey, REGISTRY))
+    found = render_page(page, await render_permissions(survey, builtin_operations()))
     changed = sorted(set(found.splitlines()) ^ set(page.splitlines()))
     assert found == page, "\n".join([*changed, "if this is meant, run `make generate`"])
 
 
 async def test_an_operation_that_lost_its_permission_is_told_from_the_true_one(survey: Survey) -> None:
-    for operation in (each for each in REGISTRY.operations if each.needs):
+    for operation in (each for each in builtin_operations().operations if each.needs):
         mutant = copy(operation)
         mutant.needs, mutant.options = (), replace(operation.options, needs_for=None)
         assert await find_all(survey, mutant) != await find_all(survey, operation), operation
@@ -63,7 +63,7 @@ FOUND_BY_OWNER = {"session"}
 
 
 async def test_an_operation_that_forgot_whose_row_it_is_is_told_from_the_true_one(survey: Survey) -> None:
-    for operation in REGISTRY.operations:
+    for operation in builtin_operations().operations:
         if operation.subject is not None and operation.subject.kind not in FOUND_BY_OWNER:
             mutant = copy(operation)
             mutant.subject = replace(operation.subject, owner=_own_by_anybody)
@@ -73,7 +73,7 @@ async def test_an_operation_that_forgot_whose_row_it_is_is_told_from_the_true_on
 async def test_a_field_that_lost_its_permission_is_told_from_the_true_one(
     survey: Survey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    probes = [(operation, field) for _, operation, field in list_probes(REGISTRY) if field]
+    probes = [(operation, field) for _, operation, field in list_probes(builtin_operations()) if field]
     true = [await find_all(survey, *each) for each in probes]
 
     def shape_without_needs(request: type[Request]) -> RequestShape:
@@ -86,7 +86,7 @@ async def test_a_field_that_lost_its_permission_is_told_from_the_true_one(
 
 async def test_what_belongs_to_another_user_is_refused_like_what_does_not_exist(survey: Survey) -> None:
     bob = await survey.callers.open("bob")
-    for operation in REGISTRY.operations:
+    for operation in builtin_operations().operations:
         if (subject := operation.subject) is None:
             continue
         foreign_id = survey.rows[subject.kind, "ada"]
@@ -99,7 +99,7 @@ async def test_what_belongs_to_another_user_is_refused_like_what_does_not_exist(
 
 async def test_an_operator_gets_nothing_of_a_conversation_off_the_record(survey: Survey) -> None:
     ada, olga = await survey.callers.open("ada"), await survey.callers.open("olga")
-    for operation in REGISTRY.operations:
+    for operation in builtin_operations().operations:
         if (subject := operation.subject) is not None and subject.kind in ("session", "task"):
             named = {subject.field: survey.rows[f"{subject.kind} off the record", "ada"]}
             assert await survey.find_refusal(operation, olga, named) is not None, operation
@@ -108,7 +108,7 @@ async def test_an_operator_gets_nothing_of_a_conversation_off_the_record(survey:
 
 async def test_an_operator_whose_token_is_none_of_an_operator_is_a_user(survey: Survey) -> None:
     user, limited = await survey.callers.open("ada"), await survey.callers.open("olga", ALL_BUT_OPERATOR)
-    for _, operation, field in list_probes(REGISTRY):
+    for _, operation, field in list_probes(builtin_operations()):
         for own, other in ((True, "ada"), (False, "zoe")):
             expected = await survey.try_call(operation, user, "ada" if own else other, field)
             found = await survey.try_call(operation, limited, "olga" if own else other, field)
@@ -116,7 +116,7 @@ async def test_an_operator_whose_token_is_none_of_an_operator_is_a_user(survey: 
 
 
 async def test_who_sends_no_token_is_refused_before_anything_else(survey: Survey) -> None:
-    for operation in (each for each in REGISTRY.operations if each.path):
+    for operation in (each for each in builtin_operations().operations if each.path):
         answer = await survey.served.send(f"{operation.method} {operation.path}", user="")
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthorized"), operation
 
@@ -128,7 +128,7 @@ async def test_http_refuses_what_the_operation_refuses(survey: Survey, user: str
     """Every refusal over HTTP is that of the operation, and what reads is not refused where the operation runs."""
     caller = await survey.callers.open(user, scopes)
     headers = {"Authorization": f"Bearer {await survey.callers.find_token(user, scopes)}"}
-    for operation in (each for each in REGISTRY.operations if each.path):
+    for operation in (each for each in builtin_operations().operations if each.path):
         expected = await survey.try_call(operation, caller, "ada")
         if expected == "yes" and operation.method != "GET":
             continue

@@ -8,6 +8,7 @@ from pathlib import Path
 from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
+from sophon_hosting.features.mcp.feature import MCP_SERVERS
 from sophon_hosting.host import RunRequest
 from sophon_hosting.host_server import HostServer, bind_address
 
@@ -22,10 +23,11 @@ async def test_a_host_runs_its_servers_until_it_shuts_down() -> None:
     address = bind_address("127.0.0.1", 0)
     with address.socket:
         await site.start(address)
-        assert site.mcp is site.host.mcp is not None
+        servers = site.host.feature_services.find(MCP_SERVERS)
+        assert servers is not None
         assert "bad.echo" not in services.registry, "the host is ready before its servers"
         async with asyncio.timeout(30):
-            await site.mcp.wait_settled(30)
+            await servers.wait_settled(30)
         assert "bad.echo" in services.registry
         assert len(_children()) == 1
         await site.shutdown(1)
@@ -49,9 +51,10 @@ async def test_a_servers_question_reaches_the_user_of_the_turn_and_the_answer_it
     address = bind_address("127.0.0.1", 0)
     with address.socket:
         await site.start(address)
-        assert site.mcp is not None
+        servers = site.host.feature_services.find(MCP_SERVERS)
+        assert servers is not None
         async with asyncio.timeout(60):
-            await site.mcp.wait_settled(60)
+            await servers.wait_settled(60)
             receipt = await site.host.accept(RunRequest("Book a table", "s", "ada"))
             for text in ("3", "garden", "no", "(leave out)"):
                 while not (found := await services.store.approvals.list()):

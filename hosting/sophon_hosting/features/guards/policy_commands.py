@@ -32,7 +32,7 @@ from sophon_hosting.features.guards.policy_overview import (
     policy_table,
     try_call,
 )
-from sophon_hosting.features.schedules.factory import register_schedule_tools
+from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.host_chain import build_configured_chain
 from sophon_middlewares.guards.description import describe_guards, format_guards
 
@@ -120,7 +120,7 @@ def _create_services(settings: Settings, folder: Path) -> Services:
     """Return services with the tools of the host; showing what is allowed needs no model, key or store."""
     tools = [*tools_from_modules(settings.tools.modules, folder=folder), *load_installed_tools()]
     services = Services.for_inspection(settings, folder=folder, tools=tools)
-    register_schedule_tools(services)
+    register_feature_tools(services)
     return services
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from sophon._python.value_rules import ValueRules
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.features.host.feature import LOG_BUFFER
 from sophon_hosting.features.host.results import LogPage, log_line_to_json
 from sophon_hosting.observability.log_buffer import LogBuffer, LogLine
 from sophon_hosting.operations.request import Request, WaitSeconds
@@ -29,7 +30,7 @@ async def list_log_lines(caller: Caller, request: ListLogLines) -> LogPage:
 
     `last` is the number after which to ask next. With `wait`, the answer comes as soon as there is a line.
     """
-    buffer = caller.host.log_buffer
+    buffer = caller.host.feature_services.find(LOG_BUFFER)
     if buffer is None:
         return {"items": [], "last": 0}
     deadline = caller.monotonic() + request.wait

@@ -1,17 +1,58 @@
 """Operations on MCP servers whose tools the host offers: list, accept tools, restart; for operators only."""
 
 import logging
-from typing import Annotated
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Final
 
 from sophon.errors import NotFound
+from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.features.mcp.feature import MCP_SERVERS
 from sophon_hosting.features.mcp.results import McpServerList, McpServerView, mcp_server_to_json
 from sophon_hosting.operations.request import Doc, NoFields, Request
 from sophon_hosting.operations.table import Table
 
+if TYPE_CHECKING:
+    from sophon.mcp.supervisor import McpSupervisor
+
 log = logging.getLogger("sophon")
 
 table = Table("mcp")
+
+CONNECT_SECONDS: Final = 15.0
+"""Time of servers that are started for one operation to connect."""
+
+
+@asynccontextmanager
+async def open_servers(caller: Caller) -> "AsyncGenerator[McpSupervisor | None]":
+    """Yield the servers of the host, or on an open store those of the settings, which end with the block.
+
+    None if there are none.
+    """
+    if caller.is_signed_in:
+        yield caller.host.feature_services.find(MCP_SERVERS)
+        return
+    if not caller.settings.mcp.servers:
+        yield None
+        return
+    from sophon.mcp.supervisor import McpSupervisor  # lazy: a host without servers loads nothing of MCP
+
+    servers = McpSupervisor(
+        caller.settings,
+        toolbox=Toolbox(ToolRegistry([])),
+        states=caller.store.channel_state,
+        clock=caller.clock,
+        environment=os.environ,
+        folder=caller.folder,
+    )
+    servers.start()
+    try:
+        await servers.wait_settled(CONNECT_SECONDS)
+        yield servers
+    finally:
+        await servers.stop()
 
 
 class NamedServer(Request):
@@ -32,7 +73,7 @@ async def list_mcp_servers(caller: Caller, request: NoFields) -> McpServerList:
 
     A tool has the `reason` why it is unusable, and the `parameters` if it waits for acceptance.
     """
-    async with caller.open_mcp_servers() as servers:
+    async with open_servers(caller) as servers:
         return {"items": [] if servers is None else [mcp_server_to_json(each) for each in servers.list_status()]}
 
 
@@ -46,7 +87,7 @@ async def list_mcp_servers(caller: Caller, request: NoFields) -> McpServerList:
 async def accept_mcp_tools(caller: Caller, request: AcceptedTools) -> McpServerView:
     """Accept changed definitions of tools as they were listed: all or none, and none if one has changed again."""
     server = request.server_id
-    async with caller.open_mcp_servers() as servers:
+    async with open_servers(caller) as servers:
         if servers is None:
             raise NotFound("MCP server", server)
         log.info("%s accepts tools of the MCP server %s", caller.user.id, server)
@@ -59,7 +100,7 @@ async def restart_mcp_server(caller: Caller, request: NamedServer) -> McpServerV
 
     The answer comes after the first attempt.
     """
-    servers, server = caller.host.mcp, request.server_id
+    servers, server = caller.host.feature_services.find(MCP_SERVERS), request.server_id
     if servers is None:
         raise NotFound("MCP server", server)
     log.info("%s restarts the MCP server %s", caller.user.id, server)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from sophon.services import Services
 
 if TYPE_CHECKING:
+    from sophon.tools.tool import Tool
     from sophon_hosting.channels.factory import ConfiguredChannel
     from sophon_hosting.features.schedules.heartbeat import Heartbeat
     from sophon_hosting.features.schedules.scheduler import Scheduler
@@ -13,13 +14,13 @@ if TYPE_CHECKING:
     from sophon_hosting.runs.outbound import OutboundBuilder
 
 
-def register_schedule_tools(services: Services) -> None:
-    """Offer the tools of schedules to the turns of a host; it must not have started."""
-    if services.settings.schedules.enabled:
-        from sophon.builtin_tools.schedules import schedule_tools  # lazy: an embedded chain has none
+def list_schedule_tools(services: Services) -> "Sequence[Tool]":
+    """Return the tools of schedules for the turns of a host; none if schedules are off."""
+    if not services.settings.schedules.enabled:
+        return ()
+    from sophon.builtin_tools.schedules import schedule_tools  # lazy: an embedded chain has none
 
-        for tool in schedule_tools():
-            services.register_tool(tool)
+    return schedule_tools()
 
 
 def create_scheduler(host: "Host", channels: "Sequence[ConfiguredChannel]") -> "Scheduler | None":

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError, NotFound, SettingsError
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.features.settings.feature import LIVE_SETTINGS
 from sophon_hosting.features.settings.results import SettingList, SettingView, setting_to_json
 from sophon_hosting.live_settings.live_settings import LiveSettings
 from sophon_hosting.operations.request import NoFields, Request
@@ -56,6 +57,7 @@ async def reset_setting(caller: Caller, request: NamedSetting) -> SettingView:
 
 
 def _live_settings(caller: Caller) -> LiveSettings:
-    if caller.host.live_settings is None:
+    live = caller.host.feature_services.find(LIVE_SETTINGS)
+    if live is None:
         raise InputError(NO_FILES)
-    return caller.host.live_settings
+    return live

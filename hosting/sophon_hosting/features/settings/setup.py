@@ -5,6 +5,7 @@ from typing import Annotated, cast
 from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError, SettingsError, TrialFailed
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.features.settings.feature import PROVIDER_SETUP
 from sophon_hosting.features.settings.operations import NO_FILES
 from sophon_hosting.features.settings.results import OfferedModels, SavedModel, SetupView, offered_models_to_json
 from sophon_hosting.live_settings.provider_setup import ProviderChoice, ProviderSetup
@@ -74,9 +75,10 @@ async def remove_provider(caller: Caller, request: NoFields) -> Done:
 
 
 def _setup(caller: Caller) -> ProviderSetup:
-    if caller.host.provider_setup is None:
+    setup = caller.host.feature_services.find(PROVIDER_SETUP)
+    if setup is None:
         raise InputError(NO_FILES)
-    return caller.host.provider_setup
+    return setup
 
 
 def _to_choice(request: ProviderToTry) -> ProviderChoice:

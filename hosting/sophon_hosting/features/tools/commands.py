@@ -19,7 +19,7 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_client_silently
 from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.client_api.stored_caller import open_custom_tools
-from sophon_hosting.features.schedules.factory import register_schedule_tools
+from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.tools import custom_tools
 from sophon_hosting.features.tools.results import custom_tool_to_json
 
@@ -120,7 +120,7 @@ def _plain(value: object) -> str:
 def _list_tools(ctx: typer.Context, user: str, channel: str, chat: str, *, as_json: bool) -> None:
     settings = load_cli_settings(ctx.obj)
     services = create_services(ctx.obj, settings)
-    register_schedule_tools(services)
+    register_feature_tools(services)
     level = settings.permissions.level_of(user, channel=channel, chat=chat, is_operator=is_operator(settings, user))
     store = services.custom_tools
     if store is not None:

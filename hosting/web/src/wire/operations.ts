@@ -397,14 +397,14 @@ export const getChain: HttpOperation<NoFields, ChainView> = { method: "GET", pat
 /** List the live processes that share the store and the queue, of which this may be the only one. For operators. */
 export const listHosts: HttpOperation<NoFields, HostList> = { method: "GET", path: "/api/hosts" };
 
+/** Return the newest log lines of this process, redacted, the oldest first. For operators. */
+export const listLogLines: HttpOperation<ListLogLines, LogPage> = { method: "GET", path: "/api/logs" };
+
 /** List the configured channels; account, error detail and counters are for operators only. Needs `Read`. */
 export const listChannels: HttpOperation<NoFields, ChannelList> = { method: "GET", path: "/api/channels" };
 
 /** Start a channel at once that could not be started, in each process of the group. For operators. */
 export const attachChannel: HttpOperation<NamedChannel, AttachedChannel> = { method: "POST", path: "/api/channels/{name}/attach" };
-
-/** Return the newest log lines of this process, redacted, the oldest first. For operators. */
-export const listLogLines: HttpOperation<ListLogLines, LogPage> = { method: "GET", path: "/api/logs" };
 
 /** List the providers in order of priority, with health and models; attempts and errors for operators only. Needs `Read`. */
 export const listModels: HttpOperation<NoFields, ProviderModelsList> = { method: "GET", path: "/api/models" };

@@ -11,6 +11,7 @@ import pytest
 
 from sophon.events import McpServerChanged
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.mcp.feature import MCP_SERVERS
 from sophon_hosting.mcp_servers import create_mcp_supervisor
 from tests.hosting.http.conftest import Api
 
@@ -23,10 +24,11 @@ async def start(serve: Callable[..., Any], about: Path, heard: list[WireEvent]) 
     api: Api = await serve(settings={"Mcp": {"Servers": [server]}})
     host = api.host
     host.event_bus.subscribe_all(heard.append)
-    host.mcp = create_mcp_supervisor(host.services, {}, host.event_bus)
-    assert host.mcp is not None
-    host.mcp.start()
-    await host.mcp.wait_settled(30)
+    servers = create_mcp_supervisor(host.services, {}, host.event_bus)
+    assert servers is not None
+    host.feature_services.add(MCP_SERVERS, servers)
+    servers.start()
+    await servers.wait_settled(30)
     return api
 
 
@@ -37,7 +39,8 @@ async def test_operators_see_servers_and_accept_a_changed_tool_as_it_was_shown(
     heard: list[WireEvent] = []
     api = await start(serve, tmp_path / "about", heard)
     host = api.host
-    assert host.mcp is not None
+    servers = host.feature_services.find(MCP_SERVERS)
+    assert servers is not None
     try:
         olga, ada = await api.open("olga"), await api.open("ada")
         (server,) = (await olga.get("/api/mcp")).json()["items"]
@@ -48,7 +51,7 @@ async def test_operators_see_servers_and_accept_a_changed_tool_as_it_was_shown(
 
         await host.services.registry.find("bad.change").invoke({"text": "New."}, None)
         async with asyncio.timeout(30):
-            while host.mcp.list_status()[0].tools[0].state != "changed":
+            while servers.list_status()[0].tools[0].state != "changed":
                 await asyncio.sleep(0.001)
         (server,) = (await olga.get("/api/mcp")).json()["items"]
         echo = server["tools"][0]
@@ -67,7 +70,7 @@ async def test_operators_see_servers_and_accept_a_changed_tool_as_it_was_shown(
         assert (await olga.post("/api/mcp/bad/restart")).json()["state"] == "ready"
         assert "bad.echo" in host.services.registry
     finally:
-        await host.mcp.stop()
+        await servers.stop()
 
     assert {each.name for each in heard} == {McpServerChanged.wire_name}
     assert McpServerChanged.audience == "operators"

@@ -19,7 +19,7 @@ from sophon.stores.runs.contract import Run
 from sophon.stores.schedules.contract import Schedule
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.features.goals.factory import create_use_recorder
-from sophon_hosting.features.schedules.factory import register_schedule_tools
+from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.schedules.firing import CheckOwner
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host
@@ -48,7 +48,7 @@ class ScheduleWorld:
         services = Services(
             models=FunctionModel(self.answer), store=self.store, events=self.events, clock=self.clock, settings=settings
         )
-        register_schedule_tools(services)
+        register_feature_tools(services)
         self.hosts.append(Host(services, twelve(services), record_use=create_use_recorder(services), **options))
         return self.hosts[-1]
 

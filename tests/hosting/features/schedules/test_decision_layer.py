@@ -9,7 +9,8 @@ from sophon.decisions.fast_path_tools import find_tool
 from sophon.events import DecisionMade, Message
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
-from sophon_hosting.features.schedules.factory import create_heartbeat, create_scheduler, register_schedule_tools
+from sophon_hosting.features.registry import register_feature_tools
+from sophon_hosting.features.schedules.factory import create_heartbeat, create_scheduler
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares import DecisionLayer
@@ -19,7 +20,7 @@ from tests.hosting.features.schedules.conftest import T0, ScheduleWorld, allow
 
 def open_host(world: ScheduleWorld) -> Host:
     services = Services(models=FunctionModel(world.answer), store=world.store, events=world.events, clock=world.clock)
-    register_schedule_tools(services)
+    register_feature_tools(services)
     parts = [each for each in twelve(services) if not isinstance(each, DecisionLayer)]
     at = next(index for index, each in enumerate(parts) if type(each).__name__ == "Planning")
     world.hosts.append(Host(services, Pipeline.compose(*parts[:at], DecisionLayer(), *parts[at:])))
@@ -33,7 +34,7 @@ def new_world() -> ScheduleWorld:
 
 def test_of_the_thirteen_families_seven_are_on_by_default_one_with_skills_and_five_with_a_tool_that_is_tagged() -> None:
     services = Services(store=SqlStore("memory://"))
-    register_schedule_tools(services)
+    register_feature_tools(services)
     assert len(FAMILIES) == 13
     tools = [*services.registry, *skill_tools()]
     without = {each.tool: each.tag for each in FAMILIES if find_tool(each, tools) is None}

@@ -14,7 +14,7 @@ from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.tools.tool import Tool, tool
 from sophon.tools.untrusted_text import ExternalText
-from sophon_hosting.features.schedules.factory import register_schedule_tools
+from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares.chains import twelve
@@ -47,7 +47,7 @@ class Chat(ScheduleWorld):
             clock=self.clock,
             settings={"ToolFilter": {"Top": 50}, **(settings or {})},
         )
-        register_schedule_tools(services)
+        register_feature_tools(services)
         self.hosts.append(Host(services, twelve(services)))
         return self.hosts[-1]
 
@@ -251,7 +251,7 @@ async def test_the_limit_of_a_person_is_kept(chat: Chat):
 
 def test_schedules_that_are_off_have_no_tools():
     services = Services(settings={"Schedules": {"Enabled": False}}, store=SqlStore("memory://"))
-    register_schedule_tools(services)
+    register_feature_tools(services)
     assert not [each.name for each in services.registry if each.group == "schedules"]
 
 

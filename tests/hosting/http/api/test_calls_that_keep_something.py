@@ -11,7 +11,7 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel
 from sophon.turn.provenance import SOURCES_FIELD
 from sophon_hosting.client_api.authentication import User
-from sophon_hosting.features.schedules.factory import register_schedule_tools
+from sophon_hosting.features.registry import register_feature_tools
 from sophon_middlewares.inner import approval, call_checks
 from tests.hosting.http import conftest
 
@@ -26,7 +26,7 @@ def refuse_models(request: ModelRequest) -> str:
 
 async def open_api(serve: Callable[..., Any], **settings: Any) -> Any:
     def register(host: Any, app: Any) -> None:
-        register_schedule_tools(host.services)
+        register_feature_tools(host.services)
 
     chosen = {"Goals": {"Enabled": True}, **settings}
     return await serve(models=FunctionModel(refuse_models), settings=chosen, prepare_app=register)

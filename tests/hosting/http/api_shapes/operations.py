@@ -6,6 +6,7 @@ import logging
 from sophon.skills.custom_tools import CustomToolDraft
 from sophon.stores import OutboundEntry
 from sophon.stores.route_averages.contract import RouteObservation
+from sophon_hosting.features.mcp.feature import MCP_SERVERS
 from sophon_hosting.queue.contract import QueueEntry
 from tests.hosting.http.api_shapes.served import PATIENCE_SECONDS, Served
 from tests.hosting.live_settings.conftest import KEY, Provider
@@ -107,7 +108,7 @@ async def call_tokens(served: Served) -> None:
 
 async def call_mcp(served: Served) -> None:
     """Accept a tool that has changed, and restart its server."""
-    servers = served.server.host.mcp
+    servers = served.server.host.feature_services.find(MCP_SERVERS)
     assert servers is not None
     await served.call("GET /api/mcp", user="olga")
     await served.call("GET /api/mcp", note="as a user")

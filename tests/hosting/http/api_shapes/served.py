@@ -20,6 +20,7 @@ from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
+from sophon_hosting.features.mcp.feature import MCP_SERVERS
 from sophon_hosting.host_server import HostServer, bind_address
 from tests.hosting.http.api_shapes.recorder import Recorder
 
@@ -169,8 +170,8 @@ async def serve(
         await server.start(address)
         stack.push_async_callback(server.shutdown, 0)
         stack.callback(gates.release.set)
-        if server.mcp is not None:
-            await server.mcp.wait_settled(PATIENCE_SECONDS)
+        if (servers := server.host.feature_services.find(MCP_SERVERS)) is not None:
+            await servers.wait_settled(PATIENCE_SECONDS)
         yield Served(server, address.url, gates, stack)
 
 

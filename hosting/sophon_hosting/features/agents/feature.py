@@ -1,0 +1,7 @@
+"""What a host has for agents and sub-agents."""
+
+from typing import Final
+
+from sophon_hosting.features.feature import Feature
+
+FEATURE: Final = Feature("agents", operations=["sophon_hosting.features.agents.operations"])

@@ -1,0 +1,9 @@
+"""What a host has for approvals and grants."""
+
+from typing import Final
+
+from sophon_hosting.features.feature import Feature
+
+FEATURE: Final = Feature(
+    "approvals", operations=["sophon_hosting.features.approvals.operations", "sophon_hosting.features.approvals.grants"]
+)

@@ -1,0 +1,7 @@
+"""What a host has for imports of conversations."""
+
+from typing import Final
+
+from sophon_hosting.features.feature import Feature
+
+FEATURE: Final = Feature("imports", operations=["sophon_hosting.features.imports.operations"])

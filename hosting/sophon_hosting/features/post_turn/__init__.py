@@ -1,0 +1,1 @@
+"""Jobs after a turn: titles, extraction of memories, summaries, evaluation."""

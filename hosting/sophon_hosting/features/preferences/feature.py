@@ -1,0 +1,7 @@
+"""What a host has for preferences of a person."""
+
+from typing import Final
+
+from sophon_hosting.features.feature import Feature
+
+FEATURE: Final = Feature("preferences", operations=["sophon_hosting.features.preferences.operations"])

@@ -1,0 +1,9 @@
+"""What a host has for tasks: messages that are sent, and their state."""
+
+from typing import Final
+
+from sophon_hosting.features.feature import Feature
+
+FEATURE: Final = Feature(
+    "tasks", operations=["sophon_hosting.features.tasks.messages", "sophon_hosting.features.tasks.operations"]
+)

@@ -1,0 +1,9 @@
+"""What a host has for tools and custom tools."""
+
+from typing import Final
+
+from sophon_hosting.features.feature import Feature
+
+FEATURE: Final = Feature(
+    "tools", operations=["sophon_hosting.features.tools.operations", "sophon_hosting.features.tools.custom_tools"]
+)

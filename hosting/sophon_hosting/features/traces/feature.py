@@ -1,0 +1,9 @@
+"""What a host has for traces of turns and replays."""
+
+from typing import Final
+
+from sophon_hosting.features.feature import Feature
+
+FEATURE: Final = Feature(
+    "traces", operations=["sophon_hosting.features.traces.operations", "sophon_hosting.features.traces.replays"]
+)
