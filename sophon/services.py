@@ -37,6 +37,7 @@ from sophon.principals import LOCAL_USER, data_owner_of_turn
 from sophon.security.sliding_windows import SlidingWindows
 from sophon.settings import Settings
 from sophon.stores.contract import Store
+from sophon.stores.factory import StoreFactory, store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
@@ -212,18 +213,24 @@ class Services:
         tools: Sequence[Tool] = (),
         clock: Clock | None = None,
         store: Store | None = None,
+        make_store: StoreFactory = store_from_url,
     ) -> Self:
         """Create the services of the command line and the host: real providers, store and tools, a system prompt.
 
         The store is not open yet. `settings` default to those of the files in `folder` (by default the working
         directory) and of `environment` (by default the process's own), in which secrets are looked up too. `tools`
         precede those of Tools.Modules, and these precede those of installed plug-ins; `store` replaces the configured
-        one. Raises SettingsError with all problems at once, CompositionError, StoreError.
+        one, which `make_store` makes. Raises SettingsError with all problems at once, CompositionError, StoreError.
         """
         from sophon.settings import load_settings  # lazy: a program reads no files
 
         parts = ServiceParts(
-            tools=tools, store=store, approvals=approvals, events=events, instructions=DEFAULT_INSTRUCTIONS
+            tools=tools,
+            store=store,
+            approvals=approvals,
+            events=events,
+            instructions=DEFAULT_INSTRUCTIONS,
+            make_store=make_store,
         )
         check_service_arguments(parts, settings=settings, clock=clock)
         variables = os.environ if environment is None else environment

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
+from sophon_hosting.store.factory import host_store_from_url
 
 SQLITE = "sqlite:///data/sophon.db"
 
@@ -32,5 +32,5 @@ def _template() -> Path:
     folder = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, folder)
     with ThreadPoolExecutor(1) as thread:  # a test may have a loop of its own
-        thread.submit(lambda: asyncio.run(open_and_close(store_from_url(SQLITE, folder=folder)))).result()
+        thread.submit(lambda: asyncio.run(open_and_close(host_store_from_url(SQLITE, folder=folder)))).result()
     return folder / "data" / "sophon.db"

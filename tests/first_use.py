@@ -12,6 +12,7 @@ from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.programs.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.programs.chat.chat_session import TurnChoices
 from sophon_hosting.programs.chat.remote_turn import RemoteTurnClient
+from sophon_hosting.store.factory import host_store_from_url
 
 
 def use_host_once() -> None:
@@ -28,7 +29,7 @@ def use_host_once() -> None:
 async def _run_turn(folder: Path) -> None:
     (folder / "appsettings.json").write_text(json.dumps({"Sophon": {"Providers": [{"Id": "own", "Type": "offline"}]}}))
     settings = load_settings(folder=folder, environment={})
-    services = Services.from_settings(settings, environment={}, folder=folder)
+    services = Services.from_settings(settings, environment={}, folder=folder, make_store=host_store_from_url)
     server = HostServer(services, {})
     address = bind_address("127.0.0.1", 0)
     await server.start(address)

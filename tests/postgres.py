@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.engine import make_url
 
-from sophon.stores.factory import store_from_url
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sql.url import resolve_url
+from sophon_hosting.store.factory import host_store_from_url
 from tests.databases import open_and_close
 
 SERVER = os.environ.get("SOPHON_TEST_POSTGRES", "")
@@ -63,7 +63,7 @@ def _make(url: str) -> None:
 def _connection() -> Connection:
     """One to the database at MIGRATED that stays open: the server takes longer to start another than to delete."""
     _make(MIGRATED)
-    asyncio.run(open_and_close(store_from_url(MIGRATED, folder=Path())))
+    asyncio.run(open_and_close(host_store_from_url(MIGRATED, folder=Path())))
     connection = create_engine(resolve_url(MIGRATED, Path()), isolation_level="AUTOCOMMIT").connect()
     atexit.register(connection.close)
     return connection

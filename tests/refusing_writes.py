@@ -9,13 +9,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from sophon.errors import StoreUnavailable
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
-_REFUSING: WeakKeyDictionary[SqlStore, sqlite3.Connection] = WeakKeyDictionary()
+_REFUSING: WeakKeyDictionary[SqlHostStore, sqlite3.Connection] = WeakKeyDictionary()
 """The writer's connection of each store that refuses: no statement can be sent to it through the writer."""
 
 
-async def refuse_writes(store: SqlStore) -> None:
+async def refuse_writes(store: SqlHostStore) -> None:
     """Let every later write of the store fail; the store does not know it yet."""
 
     def refuse(connection: Connection) -> None:
@@ -28,13 +28,13 @@ async def refuse_writes(store: SqlStore) -> None:
         await _execute(store, refuse)
 
 
-def allow_writes(store: SqlStore) -> None:
+def allow_writes(store: SqlHostStore) -> None:
     """Let later writes succeed; the store finds out by itself."""
     if store in _REFUSING:
         _REFUSING.pop(store).execute("PRAGMA query_only=0")
 
 
-async def limit_pages(store: SqlStore, more: int) -> None:
+async def limit_pages(store: SqlHostStore, more: int) -> None:
     """Let the database grow by so many pages, as on a disk that is nearly full."""
 
     def limit(connection: Connection) -> None:
@@ -44,7 +44,7 @@ async def limit_pages(store: SqlStore, more: int) -> None:
     await _execute(store, limit)
 
 
-async def notice(store: SqlStore) -> None:
+async def notice(store: SqlHostStore) -> None:
     """Let the store find out that it cannot be written."""
     try:
         await store.maintenance.probe()
@@ -53,7 +53,7 @@ async def notice(store: SqlStore) -> None:
     raise AssertionError("the write was expected to fail")
 
 
-async def _execute(store: SqlStore, work: Callable[[Connection], object]) -> None:
+async def _execute(store: SqlHostStore, work: Callable[[Connection], object]) -> None:
     writer = store._database._writer  # past the health of the store, which a test looks at
     assert writer is not None
     await writer.submit(work)

@@ -14,7 +14,7 @@ from sophon.failure_log import log_failure
 from sophon.security.audit_head import MIN_KEY_BYTES, AuditHead, HeadError, read_head, sign_head
 from sophon.settings import Settings
 from sophon.stores.audit.contract import AuditVerification
-from sophon.stores.contract import Store
+from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
 
@@ -30,7 +30,7 @@ class AuditHeadWriter:
     A head that the chain contradicts is not replaced: it is the evidence.
     """
 
-    def __init__(self, store: Store, clock: Clock, file: Path, key: str) -> None:
+    def __init__(self, store: HostStore, clock: Clock, file: Path, key: str) -> None:
         self._store, self._clock, self._file, self._key = store, clock, file, key
 
     async def run_forever(self) -> None:
@@ -72,7 +72,7 @@ def find_signing_key(settings: Settings, environment: Mapping[str, str]) -> str 
 
 
 async def verify_store(
-    store: Store, settings: Settings, folder: Path, environment: Mapping[str, str]
+    store: HostStore, settings: Settings, folder: Path, environment: Mapping[str, str]
 ) -> AuditVerification:
     """Check the hash chain of a store, and its signed head if there is a key. Raises InputError, StoreError."""
     key = find_signing_key(settings, environment)

@@ -12,6 +12,7 @@ from sophon_hosting.memory_vectors import MemoryVectors
 from sophon_hosting.message_indexing import MessageIndexing
 from sophon_hosting.retention import RetentionSweep, SessionDeleter
 from sophon_hosting.snapshot_copies import SnapshotCopies
+from sophon_hosting.store.contract import host_store
 
 Loop: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 """Runs until it is cancelled."""
@@ -30,7 +31,7 @@ class BackgroundLoops:
         every = [*loops]
         if self._membership.is_shared:  # what the leader of retention deletes may be in copies of this machine
             services = self._services
-            every.append(SnapshotCopies(services.store, services.clock, services.folder).run_forever)
+            every.append(SnapshotCopies(host_store(services), services.clock, services.folder).run_forever)
         for loop in every:
             self.tasks.start(loop())
         for duty, work in self._list_duties(audit_key):
@@ -42,7 +43,7 @@ class BackgroundLoops:
 
     def _list_duties(self, audit_key: str | None) -> Iterator[tuple[str, LeaderWork]]:
         services = self._services
-        store, clock, settings, folder = services.store, services.clock, services.settings, services.folder
+        store, clock, settings, folder = host_store(services), services.clock, services.settings, services.folder
         yield "retention", RetentionSweep(store, clock, settings, folder, self._sessions).run_forever
         yield "message_index", MessageIndexing(store.message_search, clock).run_forever
         if (vectors := MemoryVectors(services)).are_used:

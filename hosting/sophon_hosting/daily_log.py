@@ -6,6 +6,7 @@ from datetime import timedelta
 from sophon.context import Context
 from sophon_hosting.run_audience import audience_of_run
 from sophon_hosting.run_authorship import own_text_of_run
+from sophon_hosting.store.contract import host_store
 
 MAX_LINES = 40
 LINE_CHARACTERS = 100
@@ -18,7 +19,7 @@ async def read_daily_log(ctx: Context) -> Sequence[str]:
 
     A line has what the person wrote themselves, nothing that they forwarded. Raises StoreError.
     """
-    runs = ctx.services.store.runs
+    runs = host_store(ctx.services).runs
     # A group has one session per thread; a person may have many.
     session_id, owner = (ctx.session_id, None) if ctx.group else (None, ctx.principal)
     found = await runs.list(session_id=session_id, owner=owner, limit=MAX_LINES, whole=False)

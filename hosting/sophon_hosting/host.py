@@ -53,6 +53,7 @@ from sophon_hosting.runs.traces import ApprovalTaps
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.session_changes import SessionChanges
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
+from sophon_hosting.store.contract import host_store
 from sophon_hosting.store_monitor import StoreMonitor, check_host_store
 from sophon_hosting.telemetry_setup import OutcomeExport, create_telemetry
 from sophon_hosting.tool_errors import ToolErrors
@@ -104,7 +105,7 @@ class Host:
         off_the_record: "Host | None" = None,
     ) -> None:
         check_host_store(services.store)
-        self.services, store, clock = services, services.store, services.clock
+        self.services, store, clock = services, host_store(services), services.clock
         self.feature_services = FeatureServices()
         """Services of the features that are created for this host."""
         self.off_the_record = off_the_record
@@ -157,12 +158,12 @@ class Host:
         """Give the services what they need to know about the other processes and the operators."""
         services = self.services
         if self.membership.is_shared:
-            services.rate_windows = SharedWindows(services.store.rate_windows)
+            services.rate_windows = SharedWindows(host_store(services).rate_windows)
         operators = frozenset(approvers) | {STORE_OPERATOR}  # whoever can open the store, with `StoredCaller`
         services.operator_policy = OperatorPolicy(operators, several_users, services.settings.approval.four_eyes)
 
     def _create_event_bus(self, build_event_row: RowBuilder) -> EventBus:
-        store, are_traced = self.services.store, self.services.settings.traces.enabled
+        store, are_traced = host_store(self.services), self.services.settings.traces.enabled
         event_bus = EventBus(
             store.events,
             store.runs,
@@ -177,7 +178,7 @@ class Host:
         return event_bus
 
     def _create_outcome_writer(self, build_outbound: OutboundBuilder, record_use: RecordUse | None) -> OutcomeWriter:
-        services, store = self.services, self.services.store
+        services, store = self.services, host_store(self.services)
         kept = None if store.in_memory else UnrecordedUsageFile(store, services.folder)
         builder = leave_out_goal_steps(build_outbound)
         return OutcomeWriter(store, self.event_bus, services.clock, builder, kept, record_use)
@@ -199,7 +200,7 @@ class Host:
     def _create_approval_gate(self, held: HeldQuestions) -> StoreApprovalGate:
         event_bus = self.event_bus
         return StoreApprovalGate(
-            self.services.store,
+            host_store(self.services),
             self.services.clock,
             self.active_runs,
             policy=self.services.operator_policy,
@@ -209,7 +210,7 @@ class Host:
         )
 
     def _create_approval_service(self, held: HeldQuestions) -> ApprovalService:
-        services, store = self.services, self.services.store
+        services, store = self.services, host_store(self.services)
         return ApprovalService(
             store,
             self.queue,
@@ -273,7 +274,7 @@ class Host:
         A worker that has read the earlier text begins the turn anew with this one. Raises NotFound, StoreError.
         """
         self.execution.accepted_runs.forget(task_id)
-        return await self.services.store.runs.replace_text(task_id, text, origin)
+        return await host_store(self.services).runs.replace_text(task_id, text, origin)
 
     async def cancel(self, task_id: str) -> Run:
         """Cancel a task and return its run, which may still be stopping if that takes longer than

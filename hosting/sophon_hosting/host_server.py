@@ -60,6 +60,7 @@ from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.runs.outbound import OutboundBuilder
 from sophon_hosting.runs.outcomes import RecordUse
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
+from sophon_hosting.store.contract import host_store
 from sophon_hosting.webhooks.factory import build_event_rows, create_webhooks
 
 log = logging.getLogger("sophon")
@@ -200,8 +201,8 @@ class HostServer:
             build_outbound=self.channels.replies_off_the_record,
         )
         queue = build_queue(services, is_shared=is_shared)
-        is_in_group = is_group(services.store, queue)
-        check_role(services.settings, services.store, queue, runs_turns=runs_turns)
+        is_in_group = is_group(host_store(services), queue)
+        check_role(services.settings, host_store(services), queue, runs_turns=runs_turns)
         self.membership = GroupMembership(services, role="serve" if runs_turns else "hub", is_shared=is_in_group)
         self.host = create_host(services, environment, self.channels, queue, self.membership, approvers, off_the_record)
         self.off_the_record = off_the_record
@@ -220,7 +221,9 @@ class HostServer:
                 self.host, environment, self.channels.configured, loaded, on_providers_replaced=self._use_providers
             ),
         )
-        shared = SharedFailures(services.store.rate_windows, services.clock, FORGET_SECONDS) if is_in_group else None
+        shared = (
+            SharedFailures(host_store(services).rate_windows, services.clock, FORGET_SECONDS) if is_in_group else None
+        )
         throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc, shared)
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())
         hub_limits = HubLimits.for_connections(connection_limits.max_connections)
@@ -261,7 +264,7 @@ class HostServer:
         """Open the store, recover unfinished runs and serve the address. Raises StoreError."""
         self.membership.address = address.url
         self.log_buffer.attach()
-        await self.services.store.maintenance.verify()
+        await host_store(self.services).maintenance.verify()
         await self.services.open()
         await self.membership.check_group()
         await self.channels.load()
@@ -310,7 +313,7 @@ class HostServer:
 
     async def _render_metrics(self) -> bytes:
         undelivered = await self._count_undelivered()
-        self.metrics.record_store(self.services.store.health, self.host.store_monitor.space)
+        self.metrics.record_store(host_store(self.services).health, self.host.store_monitor.space)
         self.metrics.record_group(self.membership.last_count, self.membership.leadership.list_duties())
         return self.metrics.render(
             await self._read_queue_statistics(), self.hub.statistics().clients, len(self._limiter), undelivered
@@ -329,7 +332,7 @@ class HostServer:
         """Return None if the store does not say: the metrics are needed most while it is unavailable."""
         try:
             async with self.services.clock.timeout(METRICS_STORE_TIMEOUT_SECONDS):
-                return await self.services.store.outbox.count_dead()
+                return await host_store(self.services).outbox.count_dead()
         except (StoreError, TimeoutError):
             return None
 

@@ -8,6 +8,7 @@ from sophon.learning.contract import Vector
 from sophon.learning.trajectories import Trajectory
 from sophon.models.turn_meter import metering
 from sophon.services import Services
+from sophon_hosting.store.contract import host_store
 from sophon_middlewares.learners.learning import learn_route, observe_quality
 from sophon_middlewares.outer.budget.host_meter import HostMeter
 
@@ -36,11 +37,11 @@ async def _embed_message(services: Services, trajectory: Trajectory) -> Vector |
     embedder = services.embedder
     if services.policies is None or embedder is None or not trajectory.tier:
         return None
-    run = await services.store.runs.find(trajectory.run_id)
+    run = await host_store(services).runs.find(trajectory.run_id)
     if run is None:
         return None
     meter = HostMeter(
-        services.store.usage, services.settings.budget, services.clock, session_id=run.session_id, run_id=run.id
+        host_store(services).usage, services.settings.budget, services.clock, session_id=run.session_id, run_id=run.id
     )
     with metering(meter):
         (vector,) = await embedder.embed([run.text])

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from sophon.events import EventSink, McpServerChanged, NullEventSink
 from sophon.services import Services
+from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:
     from sophon.mcp.server_status import ServerStatus
@@ -36,7 +37,7 @@ def create_mcp_supervisor(
     return McpSupervisor(
         services.settings,
         toolbox=services.toolbox,
-        states=services.store.channel_state,
+        states=host_store(services).channel_state,
         clock=services.clock,
         environment=environment,
         folder=services.folder,

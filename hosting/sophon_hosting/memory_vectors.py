@@ -6,6 +6,7 @@ from typing import Final
 from sophon.errors import SophonError
 from sophon.models.turn_meter import metering
 from sophon.services import Services
+from sophon_hosting.store.contract import host_store
 from sophon_middlewares.outer.budget.host_meter import HostMeter
 
 log = logging.getLogger("sophon")
@@ -37,7 +38,7 @@ class MemoryVectors:
         services, retry = self._services, FIRST_RETRY_SECONDS
         while True:
             try:
-                with metering(HostMeter(services.store.usage, services.settings.budget, services.clock)):
+                with metering(HostMeter(host_store(services).usage, services.settings.budget, services.clock)):
                     count = await services.memory.embed_missing()
                 pause, retry = PAUSE_SECONDS, FIRST_RETRY_SECONDS
                 if count:

@@ -19,6 +19,7 @@ from sophon_hosting.runs.outcomes import OutcomeWriter
 from sophon_hosting.runs.preparation import PrepareRun
 from sophon_hosting.runs.reconciler import RunReconciler
 from sophon_hosting.runs.recovery import RunRecovery
+from sophon_hosting.store.contract import host_store
 from sophon_hosting.worker import Worker
 
 
@@ -64,7 +65,7 @@ class RunExecution:
         self._agent_chains: dict[str, Pipeline] = {}
         if services.agents is not None:
             services.agents.find_chain = self._find_agent_chain
-        self._lost_starts = LostStarts(services.store)
+        self._lost_starts = LostStarts(host_store(services))
         recovery = RunRecovery(services, queue, self.terminator, event_bus, self._lost_starts)
         self._opening = QueueOpening(
             queue,

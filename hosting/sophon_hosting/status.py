@@ -9,6 +9,7 @@ from sophon.routing.model_directory import ModelDirectory
 from sophon.routing.tier_catalog import TierCatalog
 from sophon.services import Services
 from sophon.stores.usage.contract import Period, UsageTotal
+from sophon_hosting.store.contract import host_store
 from sophon_middlewares.outer.budget.budget_periods import budget_period
 
 MICROS = 1_000_000
@@ -57,7 +58,7 @@ class Status:
 
 async def read_status(services: Services, now: datetime) -> Status:
     """Return the status. Raises StoreError."""
-    settings, store = services.settings, services.store
+    settings, store = services.settings, host_store(services)
     period = budget_period(now, settings.budget.time_zone)
     totals = await store.usage.list_totals(since=f"{period.month}-01")
     first = services.gateway.providers[0].model_infos()[0].id if services.gateway.providers else ""
@@ -109,7 +110,7 @@ def _add_up(rows: Sequence[UsageTotal]) -> tuple[int, Usage]:
 
 
 async def _list_limits(services: Services, period: Period) -> list[LimitUse]:
-    budget, usage, found = services.settings.budget, services.store.usage, list[LimitUse]()
+    budget, usage, found = services.settings.budget, host_store(services).usage, list[LimitUse]()
 
     def add(name: str, unit: str, used: float, limit: float | None) -> None:
         if limit is not None:

@@ -6,9 +6,8 @@ import logging
 from sophon.clock import Clock
 from sophon.errors import CompositionError
 from sophon.failure_log import log_failure
-from sophon.stores.contract import Store
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.maintenance import StoreSpace
+from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
 
@@ -22,12 +21,12 @@ CHECK_INTERVAL_SECONDS = 5.0
 """How long `check` returns the result of the last probe."""
 
 
-def check_host_store(store: Store) -> None:
-    """Raise CompositionError for the default store of a chain in one's own process, which keeps no runs."""
-    if isinstance(store, InMemoryStore):
+def check_host_store(store: HostStore) -> None:
+    """Raise CompositionError for the store of a chain in one's own process, which keeps no runs."""
+    if not isinstance(store, HostStore):
         raise CompositionError(
-            "a host needs a store of runs, which the default of Services is not: "
-            'pass Services(store=store_from_url("memory://", folder=...)) of sophon.stores.factory'
+            "a host needs a store of runs, which that of a chain is not: "
+            'pass Services(store=host_store_from_url("memory://", folder=...)) of sophon_hosting.store.factory'
         )
 
 
@@ -37,7 +36,7 @@ class StoreMonitor:
     Its results go to the store's health, which decides whether messages are accepted and turns start.
     """
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: HostStore, clock: Clock) -> None:
         self._store, self._clock = store, clock
         self._last_probe = float("-inf")
         self._probe_lock = asyncio.Lock()

@@ -40,6 +40,7 @@ from sophon_hosting.runs.traces import find_trace_origin
 from sophon_hosting.runs.turn_factory import build_turn, restart_reply
 from sophon_hosting.runs.turn_services import services_for_turn
 from sophon_hosting.shutdown import drain_or_interrupt
+from sophon_hosting.store.contract import host_store
 from sophon_middlewares.inner.direct_call import DIRECT_CALL
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
 from sophon_middlewares.outer.trace import TRACE_ORIGIN
@@ -106,7 +107,7 @@ class Worker:
     async def _consume(self) -> None:
         backoff_seconds = INITIAL_BACKOFF_SECONDS
         while True:
-            await self._services.store.health.wait_until_available()
+            await host_store(self._services).health.wait_until_available()
             try:
                 with self._health.watch():
                     delivery = await self._queue.take()
@@ -203,7 +204,7 @@ class Worker:
             if task is None or active_run.is_stale or not active_run.is_cancel_requested:
                 raise
             task.uncancel()
-            active_run.run = active_run.run or await self._services.store.runs.get(active_run.task_id)
+            active_run.run = active_run.run or await host_store(self._services).runs.get(active_run.task_id)
             if not active_run.has_outcome and active_run.held_outcome is None:
                 await self._terminator.cancel(active_run)
 
@@ -298,7 +299,7 @@ class Worker:
         active_run.is_finalizing = True
 
         async def suspend() -> Run:
-            return await suspend_run(self._event_bus, self._services.store.runs, active_run, ctx)
+            return await suspend_run(self._event_bus, host_store(self._services).runs, active_run, ctx)
 
         run = await write_until_stored(self._services, active_run, suspend)
         if run.cancel_requested:
@@ -317,7 +318,7 @@ class Worker:
             return
         if self._queue.is_shared:
             services = self._services
-            current = await write_until_stored(services, active_run, lambda: services.store.runs.find(run.id))
+            current = await write_until_stored(services, active_run, lambda: host_store(services).runs.find(run.id))
             if current is None or current.is_finished:
                 active_run.has_outcome = True
                 return

@@ -32,6 +32,7 @@ from sophon_hosting.http.json_io import HOST
 from sophon_hosting.leadership.membership import GroupMembership, is_group
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
+from sophon_hosting.store.contract import host_store
 from sophon_hosting.webhooks.factory import create_webhooks
 
 
@@ -48,7 +49,7 @@ class WorkerServer:
         self.services = services
         self.channels = create_supervisor(services, environment)
         queue = build_queue(services, is_shared=has_several_people(services, self.channels))
-        self.membership = GroupMembership(services, role="worker", is_shared=is_group(services.store, queue))
+        self.membership = GroupMembership(services, role="worker", is_shared=is_group(host_store(services), queue))
         approvers = find_operators(services.settings.hub) | self.channels.approvers
         self.host = host = create_host(services, environment, self.channels, queue, self.membership, approvers)
         self.webhooks = None
@@ -72,7 +73,7 @@ class WorkerServer:
 
         Raises StoreError.
         """
-        await self.services.store.maintenance.verify()
+        await host_store(self.services).maintenance.verify()
         await self.services.open()
         await self.membership.check_group()
         if self.membership.is_shared:

@@ -21,7 +21,7 @@ from sophon.models.model import Model
 from sophon.models.offline import OfflineModel
 from sophon.settings import RoutingSettings, Settings
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
+from sophon.stores.factory import StoreFactory
 from sophon.tools.registry import validate_tools
 from sophon.tools.tool import Tool
 
@@ -233,9 +233,11 @@ def collect_problems(make: Callable[[], T], problems: list[str]) -> T | None:
         return None
 
 
-def create_store(settings: Settings, environment: Mapping[str, str], folder: Path, clock: Clock) -> Store:
+def create_store(
+    settings: Settings, environment: Mapping[str, str], folder: Path, clock: Clock, make: StoreFactory
+) -> Store:
     """Return the store of `Store.Url`, not opened. Raises SettingsError."""
     url = settings.store.url.resolve(environment)
     if url is None:
         raise SettingsError([f"Store.Url: the {settings.store.url.source_description} is missing or empty"])
-    return store_from_url(url, folder=folder, clock=clock)
+    return make(url, folder=folder, clock=clock)

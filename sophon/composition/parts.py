@@ -22,7 +22,7 @@ from sophon.events import EventSink
 from sophon.models.gateway.provider import Provider
 from sophon.settings import Settings
 from sophon.stores.contract import Store
-from sophon.stores.factory import MEMORY_SCHEME
+from sophon.stores.factory import MEMORY_SCHEME, StoreFactory, store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.tools.tool import Tool
 from sophon.vault import CredentialVault
@@ -51,6 +51,7 @@ class ServiceParts:
     skills: "SkillCatalog | None" = None
     embedder: "Embedder | None" = None
     policies: "PolicyCache | None" = None
+    make_store: StoreFactory = store_from_url
 
 
 def add_configured_parts(
@@ -130,7 +131,8 @@ class _PartsBuilder:
         is_named = "url" in settings.store.model_fields_set and url.resolve({}) != MEMORY_SCHEME
         if self._parts.store is None and (self._uses_defaults or is_named):
             self._parts.store = collect_problems(
-                lambda: create_store(settings, self._environment, self._folder, self._clock), self._problems
+                lambda: create_store(settings, self._environment, self._folder, self._clock, self._parts.make_store),
+                self._problems,
             )
 
     def _add_similarity(self) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from sophon._python.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from sophon.stores.api_tokens.contract import ApiToken
     from sophon.stores.contract import Store
     from sophon.stores.events.contract import LoggedEvent
     from sophon.stores.in_memory_store import InMemoryStore
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, UsageRow
 
 _HOMES = {
-    "ApiToken": "sophon.stores.api_tokens.contract",
     "InMemoryStore": "sophon.stores.in_memory_store",
     "InboundKey": "sophon.stores.runs.contract",
     "JournalEntry": "sophon.stores.tool_call_journal.contract",
@@ -41,7 +39,6 @@ _HOMES = {
 }
 
 __all__ = [
-    "ApiToken",
     "InMemoryStore",
     "InboundKey",
     "JournalEntry",

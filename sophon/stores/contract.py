@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # The classes of the SQL store are named only: a chain in one's own process loads no SQLAlchemy.
-    from sophon.stores.api_tokens.sql import ApiTokenStore
     from sophon.stores.approvals.sql import ApprovalStore
     from sophon.stores.attachments.sql import AttachmentStore
     from sophon.stores.audit.sql import AuditStore
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from sophon.stores.memories.contract import MemoryStore
     from sophon.stores.message_search.sql import MessageSearch
     from sophon.stores.outbox.sql import Outbox
-    from sophon.stores.persons import PersonStore
     from sophon.stores.preferences.contract import PreferenceStore
     from sophon.stores.rate_windows.contract import RateWindowStore
     from sophon.stores.route_averages.sql import RouteAverageStore
@@ -46,7 +44,6 @@ class Store(ABC):
     allowed. Every method of a repository may raise StoreUnavailable.
     """
 
-    api_tokens: "ApiTokenStore"
     approvals: "ApprovalStore"
     attachments: "AttachmentStore"
     audit: "AuditStore"
@@ -62,7 +59,6 @@ class Store(ABC):
     memories: "MemoryStore"
     message_search: "MessageSearch"
     outbox: "Outbox"
-    persons: "PersonStore"
     preferences: "PreferenceStore"
     rate_windows: "RateWindowStore"
     route_averages: "RouteAverageStore"

@@ -2,13 +2,19 @@
 
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.extras import describe_missing_package
 from sophon.stores.contract import Store
 from sophon.stores.memory_url import MEMORY_SCHEME as MEMORY_SCHEME
+
+
+class StoreFactory(Protocol):
+    """Creates a store from a URL, as `store_from_url` does."""
+
+    def __call__(self, url: str, /, *, folder: Path, clock: Clock | None = None) -> Store: ...
 
 
 def store_from_url(url: str, *, folder: Path, clock: Clock | None = None) -> Store:

@@ -3,22 +3,62 @@
 Each has a version, so that of two changes of the same state only one is stored.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Connection,
+    FromClause,
+    Index,
+    Integer,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import NotFound
-from sophon.goals.goal import Goal
+from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.goals.state_machine import LIVE_STATES, GoalState
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.sql import add_events
-from sophon.stores.sql.repository import Repository, matching
-from sophon.stores.sql.schema import goals
+from sophon.stores.sql.column_types import JsonText, SafeText, UtcTime
+from sophon.stores.sql.repository import matching
+from sophon.stores.sql.schema.schema_metadata import RowNumber, metadata
+from sophon.stores.sql.store_part import StorePart
+
+# `data` is the whole goal; the other columns are for queries. A change names the `version` that it is of.
+goals = Table(
+    "goals",
+    metadata,
+    Column("number", RowNumber, primary_key=True),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("owner", SafeText, nullable=False),
+    Column("session_id", SafeText, nullable=False),
+    Column("work_session_id", SafeText, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("finished_at", UtcTime),
+    Column("version", BigInteger, nullable=False),
+    Column("data", JsonText, nullable=False),
+    Index("goals_by_owner", "owner", "state"),
+    Index("goals_by_state", "state", "priority"),
+    Index("goals_by_session", "session_id"),
+    Index("goals_by_work_session", "work_session_id"),
+)
 
 _OWN_COLUMNS = ("id", "owner", "session_id", "work_session_id", "state", "priority", "finished_at", "version")
 
@@ -37,8 +77,34 @@ class GoalWrite:
     seq: int | None = 0
 
 
-class GoalStore(Repository):
+class GoalStore(StorePart):
     """Repository of goals. Each is deleted with the chat that it reports to, and with the session that it works in."""
+
+    tables = (goals,)
+    versions: ClassVar = {"goal": select(goals.c.version).where(goals.c.id == bindparam("which"))}
+
+    @classmethod
+    def delete_linked(cls, connection: Connection, session_id: str) -> Sequence[str]:
+        """Delete the goals of a chat or of a session of work; return the other sessions in which they work."""
+        own = or_(goals.c.session_id == session_id, goals.c.work_session_id == session_id)
+        found = [Goal.from_json(data) for data in connection.execute(select(goals.c.data).where(own)).scalars()]
+        connection.execute(delete(goals).where(own))
+        return [each for goal in found for each in goal.list_work_sessions() if each != session_id]
+
+    @classmethod
+    def find_uses(cls, rows: FromClause) -> Sequence[ColumnElement[bool]]:
+        """See `StorePart.find_uses`: a session has a goal that lives, or works for one."""
+        has_goal = exists().where(goals.c.session_id == rows.c.id, goals.c.state.in_(LIVE_STATES))
+        first = goals.c.work_session_id
+        # `Goal.list_work_sessions`: the others have a number behind the name of the first one.
+        is_other = func.substr(rows.c.id, 1, func.length(first) + 1) == first + "-"
+        is_worked_in = exists().where(or_(first == rows.c.id, is_other))
+        return has_goal, rows.c.id.startswith(f"{WORK_SESSION_PREFIX}-") & is_worked_in
+
+    @classmethod
+    def forget_person(cls, connection: Connection, person: str) -> Mapping[str, int]:
+        """See `StorePart.forget_person`."""
+        return {"goals": connection.execute(delete(goals).where(goals.c.owner == person)).rowcount}
 
     async def add(self, goal: Goal, *, most_live: int | None = None) -> Goal | None:
         """Store a new goal and return it; one with a known id returns what is stored.

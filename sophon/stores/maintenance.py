@@ -98,7 +98,7 @@ class StoreMaintenance:
             found = await asyncio.to_thread(sqlite_integrity.check_database, file, "integrity_check")
             if found.problems:
                 return list(found.problems)
-        return await asyncio.to_thread(self._inspect, url, _find_schema_gaps)
+        return await asyncio.to_thread(self._inspect, url, self._find_schema_gaps)
 
     async def read_schema(self) -> SchemaVersions:
         """Return the versions of the schema, changing nothing; needs no open store. Raises StoreError."""
@@ -160,6 +160,10 @@ class StoreMaintenance:
         except self._database.database_errors as error:
             raise to_store_error(self._database.name, error) from error
 
+    def _find_schema_gaps(self, connection: Connection, is_current: bool) -> list[str]:
+        """Return what a current schema lacks; one that is older is migrated on opening."""
+        return find_schema_gaps(connection, self._database.added) if is_current else []
+
     def _inspect(self, url: URL, read: Callable[[Connection, bool], T]) -> T:
         """Read something about the schema, given whether it is current. Raises StoreError for one of another program
         or a newer Sophon.
@@ -173,11 +177,6 @@ class StoreMaintenance:
             raise to_store_error(self._database.name, error) from error
         finally:
             engine.dispose()
-
-
-def _find_schema_gaps(connection: Connection, is_current: bool) -> list[str]:
-    """Return what a current schema lacks; one that is older is migrated on opening."""
-    return find_schema_gaps(connection) if is_current else []
 
 
 def _read_version(connection: Connection, _: bool) -> str:

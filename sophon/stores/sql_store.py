@@ -1,10 +1,11 @@
 """The SQL store, composed of its repositories."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar, cast
 
 from sophon.clock import Clock, SystemClock
-from sophon.stores.api_tokens.sql import ApiTokenStore
 from sophon.stores.approvals.sql import ApprovalStore
 from sophon.stores.attachments.sql import AttachmentStore
 from sophon.stores.audit.sql import AuditStore
@@ -21,7 +22,6 @@ from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.memory_url import MEMORY_SCHEME
 from sophon.stores.message_search.sql import MessageSearch
 from sophon.stores.outbox.sql import Outbox
-from sophon.stores.persons import PersonStore
 from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.preferences.sql import SqlPreferenceStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
@@ -32,6 +32,7 @@ from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.snapshots.sql import SnapshotStore
 from sophon.stores.sql.database import Database, ThreadedDatabase
 from sophon.stores.sql.memory_database import MemoryDatabase
+from sophon.stores.sql.store_part import StorePart
 from sophon.stores.sql.url import resolve_url
 from sophon.stores.sub_agents.sql import SubAgentStore
 from sophon.stores.texts.sql import TextStore
@@ -44,6 +45,11 @@ from sophon.stores.usage.sql_reservations import release_stale_reservations
 from sophon.stores.vectors.sql import SqlVectorStore
 
 LOCK_TIMEOUT_SECONDS = 10.0
+
+CHAIN_PARTS = (SqlRunStore, EventLog, ApprovalStore, Outbox, GoalStore, ScheduleStore)
+"""Parts that every store has."""
+
+P = TypeVar("P", bound=StorePart)
 
 
 class SqlStore(Store):
@@ -59,7 +65,7 @@ class SqlStore(Store):
     as the object.
 
     `usage`, `memories` and `preferences` replace its own: a host's conversations off the record share those of the
-    host.
+    host. `parts` are repositories of somebody else with tables of their own; `part` returns them.
 
     Raises StoreError if the URL, file or server cannot be used, or the schema is newer than this version of Sophon.
     """
@@ -74,50 +80,61 @@ class SqlStore(Store):
         usage: UsageStore | None = None,
         memories: MemoryStore | None = None,
         preferences: PreferenceStore | None = None,
+        parts: Sequence[type[StorePart]] = (),
     ) -> None:
-        clock = clock or SystemClock()
+        clock = self._clock = clock or SystemClock()
+        self._parts = parts = (*CHAIN_PARTS, *parts)
+        self._made: dict[type[StorePart], StorePart] = {}
+        added = [table for part in parts for table in part.tables]
         self.in_memory = url == MEMORY_SCHEME
         """Whether the store is gone with this process."""
         self._database: Database
         resolved = None if self.in_memory else resolve_url(url, folder or Path())
         if resolved is None:
-            self._database = MemoryDatabase()
+            self._database = MemoryDatabase(added)
         else:
             on_open = partial(release_stale_reservations, clock=clock)
-            self._database = ThreadedDatabase(resolved, lock_timeout_seconds, on_open)
+            self._database = ThreadedDatabase(resolved, lock_timeout_seconds, on_open, added)
         self.maintenance = StoreMaintenance(self._database, resolved, clock)
         self.health = self._database.health
         self.file = self._database.file
         """The file of an SQLite database, otherwise None."""
-        sessions = self.sessions = SqlSessionStore(self._database, clock)
+        sessions = self.sessions = SqlSessionStore(self._database, clock, parts=parts)
         self._history_cache = sessions.history_cache
         self.usage: UsageStore = usage or SqlUsageStore(self._database, clock)
-        self.approvals = ApprovalStore(self._database, clock)
-        self.api_tokens = ApiTokenStore(self._database, clock)
+        self.approvals = self.part(ApprovalStore)
         self.attachments = AttachmentStore(self._database, clock)
         self.audit = AuditStore(self._database)
         self.data_labels = SqlDataLabelStore(self._database)
-        self.goals = GoalStore(self._database, clock)
+        self.goals = self.part(GoalStore)
         self.grants = SqlGrantStore(self._database, clock)
-        self.journal = SqlJournal(self._database, clock)
+        self.journal = SqlJournal(self._database, clock, parts)
         self.leases = LeaseStore(self._database, clock)
         self.memories: MemoryStore = memories or SqlMemoryStore(self._database, clock)
         self.message_search = MessageSearch(self._database, clock)
-        self.persons = PersonStore(self._database, clock)
         self.preferences: PreferenceStore = preferences or SqlPreferenceStore(self._database, clock)
         self.rate_windows = SqlRateWindowStore(self._database, clock)
-        self.schedules = ScheduleStore(self._database, clock)
+        self.schedules = self.part(ScheduleStore)
         self.snapshots = SnapshotStore(self._database)
         self.sub_agents = SubAgentStore(self._database)
         self.traces = TraceStore(self._database)
         self.trajectories = TrajectoryStore(self._database)
         self.vectors = SqlVectorStore(self._database)
         self.route_averages = RouteAverageStore(self._database)
-        self.runs = SqlRunStore(self._database, clock, usage)
-        self.outbox = Outbox(self._database, clock)
-        self.events = EventLog(self._database, clock)
+        self.runs = SqlRunStore(self._database, clock, usage, parts)
+        self.outbox = self.part(Outbox)
+        self.events = self.part(EventLog)
         self.texts = TextStore(self._database, clock)
         self.channel_state = ChannelStateStore(self._database, clock)
+
+    def part(self, kind: type[P]) -> P:
+        """Return the repository of one of the `parts`. Raises LookupError for a class that is none of them."""
+        found = self._made.get(kind)
+        if found is None:
+            if kind not in self._parts:
+                raise LookupError(f"{kind.__name__} is no part of the store {self._database.name}")
+            found = self._made[kind] = kind(self._database, self._clock)
+        return cast(P, found)
 
     async def open(self) -> None:
         """Connect, migrate the schema, release reservations of dead processes. Opening twice is allowed."""

@@ -6,7 +6,7 @@ turn would ask the model again. Repeating is safe, because a refused write has c
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from sophon.clock import Clock
 from sophon.errors import StoreUnavailable
@@ -20,8 +20,8 @@ CHECK_INTERVAL_SECONDS = 1.0
 """Interval at which a waiting operation asks whether it may still wait, besides being cancelled."""
 
 
-REPOSITORIES = Store.__annotations__.keys() - {"health", "maintenance", "in_memory"}
-"""Names of the repositories of a store."""
+OTHER_ATTRIBUTES = {"health", "maintenance", "in_memory", "file", "open", "close"}
+"""Public names of a store that are no repositories."""
 
 
 class WaitingStore:
@@ -37,10 +37,14 @@ class WaitingStore:
     def __getattr__(self, name: str) -> Any:
         """Make the repository `name` when it is first used: a turn uses few of them."""
         part = getattr(self._store, name)
-        if name not in REPOSITORIES:
+        if name in OTHER_ATTRIBUTES or name.startswith("_"):
             return part
         repository = self.__dict__[name] = _WaitingRepository(part, self._repeat)
         return repository
+
+    def part(self, kind: type[Any]) -> Any:
+        """Return the repository of a part of the store; see `SqlStore.part`."""
+        return _WaitingRepository(cast(Any, self._store).part(kind), self._repeat)
 
     async def _repeat(self, operation: Callable[[], Awaitable[Any]]) -> Any:
         backoff_seconds = INITIAL_BACKOFF_SECONDS

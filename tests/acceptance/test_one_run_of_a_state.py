@@ -16,11 +16,11 @@ from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Res
 from sophon.errors import ModelError, TurnAlreadyRun
 from sophon.messages import Message
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.turn.turn_claim import Progress, read_progress
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import twelve
 from tests import postgres
@@ -43,7 +43,7 @@ async def new_store(url: str, tmp_path: Path) -> AsyncGenerator[NewStore]:
     memory = InMemoryStore()
 
     async def open_store() -> Store:
-        store = memory if url == "memory://" else store_from_url(url, folder=tmp_path)
+        store = memory if url == "memory://" else host_store_from_url(url, folder=tmp_path)
         await store.open()
         opened.append(store)
         return store
@@ -206,7 +206,7 @@ KILLED = """
 import asyncio, json, os, sys
 from pathlib import Path
 from sophon import Decision, Risk, Services, tool
-from sophon.stores.factory import store_from_url
+from sophon_hosting.store.factory import host_store_from_url
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
 
@@ -224,7 +224,7 @@ async def main():
     async def answer(request):
         os.kill(os.getpid(), 9)
     clock = VirtualClock()
-    store = store_from_url(sys.argv[1], folder=Path(), clock=clock)
+    store = host_store_from_url(sys.argv[1], folder=Path(), clock=clock)
     services = Services(models=FunctionModel(answer), tools=[launch], approvals=Gate(), store=store, clock=clock)
     async with services:
         await twelve(services).run(services.restore(json.load(open(sys.argv[2]))))
@@ -238,7 +238,7 @@ async def test_after_a_kill_in_the_middle_the_same_state_goes_on_and_no_finished
 ) -> None:
     url = f"sqlite:///{tmp_path / 'store.db'}"
     clock = VirtualClock()
-    store = store_from_url(url, folder=tmp_path, clock=clock)
+    store = host_store_from_url(url, folder=tmp_path, clock=clock)
     await store.open()
     program = Program(store)
     program.services.clock = clock

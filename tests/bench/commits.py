@@ -13,10 +13,10 @@ from pathlib import Path
 from sqlalchemy import Engine, event
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall, tool
-from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 
 ROUNDS = 5
@@ -86,7 +86,7 @@ async def measured_host(sessions: int = 1) -> AsyncGenerator[Measured]:
     """Yield a host on a new SQLite database whose log is empty, with as many concurrent turns as sessions."""
     commits = Commits()
     with tempfile.TemporaryDirectory() as folder:
-        store = store_from_url("sqlite:///bench.db", folder=Path(folder))
+        store = host_store_from_url("sqlite:///bench.db", folder=Path(folder))
         settings = {"AgentExecution": {"MaxConcurrentTasks": sessions}, "Queue": {"Capacity": 10_000}}
         services = Services(models=FunctionModel(answer), tools=[look], store=store, settings=settings)
         async with Host(services, twelve(services)) as host:

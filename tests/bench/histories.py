@@ -16,11 +16,11 @@ from pathlib import Path
 from sophon import Message, ModelRequest, ModelResponse, Services
 from sophon.models.model import ModelInfo
 from sophon.models.providers.openai.model import OpenAIModel
-from sophon.stores.factory import store_from_url
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.bench.provider import provider
 
@@ -88,7 +88,7 @@ async def hosted(folder: Path, url: str) -> AsyncIterator[tuple[Host, Ticker]]:
     infos = [ModelInfo("model", name, context_window=window) for name, window in windows.items()]
     services = Services(
         models=[*(OpenAIModel(info, base_url=url) for info in infos), ticker],
-        store=store_from_url("sqlite:///bench.db", folder=folder),
+        store=host_store_from_url("sqlite:///bench.db", folder=folder),
         settings={"Planning": {"Mode": "Never"}},
     )
     async with Host(services, twelve(services)) as host:
@@ -127,7 +127,7 @@ async def measure_lengths(lengths: Sequence[int] = LENGTHS) -> dict[tuple[int, b
     with tempfile.TemporaryDirectory() as folder:
         async with provider() as url, hosted(Path(folder), url) as (host, ticker):
             store = host.services.store
-            assert isinstance(store, SqlStore)
+            assert isinstance(store, SqlHostStore)
             for length in lengths:
                 await store.sessions.append(f"s{length}", conversation(length), owner="bench")
                 await first_token(host, f"s{length}")

@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Self
 
 from sophon import ModelRequest, Services
-from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 
 SESSIONS = 20
@@ -30,7 +30,7 @@ class Hosted:
 
     def __init__(self, store: str) -> None:
         self._folder = tempfile.TemporaryDirectory()
-        kept = store_from_url(STORES[store], folder=Path(self._folder.name))
+        kept = host_store_from_url(STORES[store], folder=Path(self._folder.name))
         settings = {"AgentExecution": {"MaxConcurrentTasks": SESSIONS}, "Queue": {"Capacity": 10_000}}
         self._services = Services(models=FunctionModel(at_once), store=kept, settings=settings)
         self._host = Host(self._services, twelve(self._services))

@@ -16,11 +16,11 @@ from aiohttp import web
 from sophon import ModelRequest, Services
 from sophon.events import StreamChunk, TaskCompleted
 from sophon.messages import Usage
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.hub.hub import Hub
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 
 LISTENERS = Path(__file__).with_name("listeners.py")
@@ -53,7 +53,7 @@ async def ours() -> AsyncIterator[tuple[str, Emit]]:
     services = Services(
         models=FunctionModel(instantly, stream=True),
         settings={"Planning": {"Mode": "Never"}},
-        store=SqlStore("memory://"),
+        store=SqlHostStore("memory://"),
     )
     host = Host(services, twelve(services))
     await services.store.sessions.get_or_create("bench", "local")

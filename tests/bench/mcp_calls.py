@@ -16,13 +16,13 @@ from mcp.server.lowlevel import Server
 
 from sophon import Risk, Services, tool
 from sophon.clock import SystemClock
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import make_app
 from sophon_hosting.mcp_server.server import create_server
 from sophon_hosting.operations.client import AsyncClient
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 
 CALLS = 200
@@ -70,7 +70,7 @@ async def main() -> None:
     from aiohttp import web
 
     await calls("the bare SDK", bare_server())
-    services = Services(models=FunctionModel(lambda _: "unused"), tools=[echo], store=SqlStore("memory://"))
+    services = Services(models=FunctionModel(lambda _: "unused"), tools=[echo], store=SqlHostStore("memory://"))
     async with Host(services, twelve(services)) as host:
         runner = web.AppRunner(make_app(host, TokenAuthenticator({})))
         await runner.setup()

@@ -36,9 +36,9 @@ from sophon.stores.memories.vector_cache import MemoryVectorCache
 from sophon.stores.sql.database import ThreadedDatabase
 from sophon.stores.sql.schema import memories, vectors
 from sophon.stores.sql.url import resolve_url
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.vectors.contract import VectorRow
 from sophon.testing import FunctionModel
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.outer.memory import add_memory
 from tests.bench import memory_questions_held_out
@@ -110,7 +110,7 @@ async def searches() -> None:
     """Hybrid search over SQLite, with rare and frequent words in each query."""
     for count in SIZES:
         with tempfile.TemporaryDirectory() as folder:
-            store = SqlStore("sqlite:///bench.db", folder=Path(folder))
+            store = SqlHostStore("sqlite:///bench.db", folder=Path(folder))
             await store.open()
             texts, embedder = Texts(), HashingEmbedder()
             database = ThreadedDatabase(resolve_url("sqlite:///bench.db", Path(folder)), 10.0, lambda _: None)

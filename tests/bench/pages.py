@@ -11,11 +11,11 @@ from typing import Any
 from playwright.async_api import Browser, CDPSession, Page, async_playwright
 
 from sophon import ModelRequest, ModelResponse, Services
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.host import RunRequest
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.http.web_page import is_page_built
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.web.driving import SWITCHES, browser_program
 
 CHUNKS_PER_SECOND = 200
@@ -81,7 +81,7 @@ async def site() -> AsyncIterator[tuple[HostServer, str]]:
         "Queue": {"Capacity": 2000},
     }
     opened = HostServer(
-        Services(models=Writer(nothing, stream=True), settings=settings, store=SqlStore("memory://")), {}
+        Services(models=Writer(nothing, stream=True), settings=settings, store=SqlHostStore("memory://")), {}
     )
     address = bind_address("127.0.0.1", 0)
     await opened.start(address)

@@ -11,10 +11,10 @@ from pathlib import Path
 from sqlalchemy import make_url
 
 from sophon import Services
-from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.host import Host
 from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from tests.bench.commits import ROUNDS, SETTLE_SECONDS, Commits, Measured, answer, look
 from tests.postgres_cluster import find_programs, running_cluster
@@ -107,7 +107,7 @@ def counting_proxy(port: int, traffic: Traffic) -> Iterator[int]:
 async def hosted_on_postgres(url: str, queue: str) -> AsyncGenerator[Measured]:
     """Yield a host on a PostgreSQL store and such a queue, after a turn of each kind."""
     settings = {"Queue": {"Backend": queue} | ({} if queue == "Memory" else {"Url": url})}
-    store = store_from_url(url, folder=Path())
+    store = host_store_from_url(url, folder=Path())
     services = Services(models=FunctionModel(answer), tools=[look], store=store, settings=settings)
     async with Host(services, twelve(services), queue=build_queue(services)) as host:
         measured = Measured(host, Path(), Commits())

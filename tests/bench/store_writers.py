@@ -19,8 +19,8 @@ import psycopg
 
 from sophon.messages import Message
 from sophon.stores import Run, RunOutcome, SessionRecord
-from sophon.stores.factory import store_from_url
 from sophon.stores.sql.dialects import WRITE_LOCK_KEY
+from sophon_hosting.store.factory import host_store_from_url
 from tests import postgres
 
 SECONDS = 3.0
@@ -31,7 +31,7 @@ DONE = RunOutcome("completed", {"text": "A short answer.", "finish_reason": "sto
 
 async def write_turns(url: str, name: str, concurrent: int) -> int:
     """Write turns for `SECONDS`, in as many sessions as are `concurrent`; return how many."""
-    store = store_from_url(url, folder=Path())
+    store = host_store_from_url(url, folder=Path())
     await store.open()
     await store.sessions.get_or_create(name, "bench")
     print("ready", flush=True)

@@ -18,10 +18,10 @@ from aiohttp import web
 from sophon import Services
 from sophon.models.model import ModelInfo
 from sophon.models.providers.openai.model import OpenAIModel
-from sophon.stores.factory import store_from_url
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.hub.hub import Hub
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from tests.bench.hubs import hear, served
 from tests.bench.provider import provider
@@ -36,7 +36,7 @@ async def host_over(url: str, folder: Path) -> AsyncIterator[tuple[str, Callable
     """The address of a host over SQLite whose models answer at the paces, and how a message is sent to one of them."""
     names = [f"paced-{rate}-{count}" for rate, count, _ in PACES]
     models = [OpenAIModel(ModelInfo(name, name), base_url=url) for name in names]
-    store = store_from_url("sqlite:///bench.db", folder=folder)
+    store = host_store_from_url("sqlite:///bench.db", folder=folder)
     services = Services(models=models, store=store, settings={"Planning": {"Mode": "Never"}})
     host = Host(services, twelve(services))
     async with host:

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
-from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines
+from sophon_hosting.store.factory import host_store_from_url
 
 ROUNDS = 21
 TURNS = 40
@@ -59,7 +59,7 @@ async def answer(request: ModelRequest) -> str | ModelResponse:
 async def hosted(store: str, settings: dict[str, Any]) -> AsyncGenerator[Host]:
     """Run a host with the configured chain."""
     with tempfile.TemporaryDirectory() as folder:
-        kept = store_from_url(store, folder=Path(folder))
+        kept = host_store_from_url(store, folder=Path(folder))
         chosen = {"Queue": {"Capacity": 10_000}, **settings}
         services = Services(models=FunctionModel(answer), tools=[look], store=kept, settings=chosen)
         services.folder = Path(folder)

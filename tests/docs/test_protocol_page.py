@@ -4,17 +4,17 @@ import re
 from pathlib import Path
 
 from sophon import Services
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 async def test_every_route_is_on_the_page_and_every_route_on_the_page_is_there() -> None:
-    services = Services(settings={"Hub": {"OpenAiApi": True}}, store=SqlStore("memory://"))
+    services = Services(settings={"Hub": {"OpenAiApi": True}}, store=SqlHostStore("memory://"))
 
     async def metrics() -> bytes:
         return b""

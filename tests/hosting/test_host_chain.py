@@ -8,10 +8,10 @@ import pytest
 from sophon import Context, Message, ModelRequest, Next, Pipeline, PipelineRegistry, Response, Services
 from sophon.errors import CompositionError, NotFound, SettingsError
 from sophon.settings import Settings
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_configured_chain, build_named_chain, build_pipelines
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import CHAINS, clawft, twelve
 from sophon_middlewares.chains.chain_settings import complete_for_chain
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
@@ -53,7 +53,7 @@ def chain(tmp_path: Path, request: pytest.FixtureRequest):
     def make(factory: str):
         path = factory.replace("chains", module)
         return build_configured_chain(
-            Services(settings={"Chain": {"Factory": path}}, folder=tmp_path, store=SqlStore("memory://"))
+            Services(settings={"Chain": {"Factory": path}}, folder=tmp_path, store=SqlHostStore("memory://"))
         )
 
     return make
@@ -89,14 +89,16 @@ def test_a_chain_that_cannot_work_says_so_itself(chain) -> None:
 
 def test_chains_of_task_types_are_composed_with_the_guards_of_the_settings() -> None:
     settings = {"Chain": {"TaskTypes": {"research": "clawft"}}, "Guards": {"Audit": {"Enabled": True}}}
-    pipelines = build_pipelines(Services(settings=settings, store=SqlStore("memory://")))
+    pipelines = build_pipelines(Services(settings=settings, store=SqlHostStore("memory://")))
     assert "Audit" in pipelines.find("research").explain()
     assert "Classification" in pipelines.find("research").explain()
     assert "Classification" not in pipelines.default.explain()
     with pytest.raises(NotFound, match="clawftt"):
-        build_pipelines(Services(settings={"Chain": {"TaskTypes": {"chat": "clawftt"}}}, store=SqlStore("memory://")))
+        build_pipelines(
+            Services(settings={"Chain": {"TaskTypes": {"chat": "clawftt"}}}, store=SqlHostStore("memory://"))
+        )
     with pytest.raises(SettingsError, match=r"Chain\.TaskTypes\.poetry"):
-        Services(settings={"Chain": {"TaskTypes": {"poetry": "clawft"}}}, store=SqlStore("memory://"))
+        Services(settings={"Chain": {"TaskTypes": {"poetry": "clawft"}}}, store=SqlHostStore("memory://"))
 
 
 async def test_a_host_replaces_a_chain_while_a_turn_runs_and_loses_no_turn() -> None:
@@ -115,7 +117,7 @@ async def test_a_host_replaces_a_chain_while_a_turn_runs_and_loses_no_turn() -> 
     services = Services(
         models=FunctionModel(answer),
         settings={"AgentExecution": {"MaxConcurrentTasks": 4}},
-        store=SqlStore("memory://"),
+        store=SqlHostStore("memory://"),
     )
     pipelines = PipelineRegistry(twelve(services), {"code_review": clawft(services)})
     host = Host(services, pipelines)
@@ -161,7 +163,7 @@ EVERYTHING = {
 
 @pytest.mark.parametrize("name", CHAINS)
 async def test_each_chain_takes_everything_that_settings_insert_and_answers(name: str) -> None:
-    services = Services(settings={**EVERYTHING, "Chain": {"Name": name}}, store=SqlStore("memory://"))
+    services = Services(settings={**EVERYTHING, "Chain": {"Name": name}}, store=SqlHostStore("memory://"))
     chain = build_configured_chain(services)
     names = [type(each).__name__ for each in chain]
     assert {"DecisionLayer", "ResponseValidator", "ActionAnnouncer", "UrlOutcomes", "IntentGate"} <= {*names}
@@ -173,7 +175,7 @@ async def test_each_chain_takes_everything_that_settings_insert_and_answers(name
 
 
 async def test_a_part_of_a_host_gets_a_whole_chain_by_name() -> None:
-    services = Services(settings={"Guards": {"IntentGate": {"Enabled": True}}}, store=SqlStore("memory://"))
+    services = Services(settings={"Guards": {"IntentGate": {"Enabled": True}}}, store=SqlHostStore("memory://"))
     names = [type(each).__name__ for each in build_named_chain(services, "openparallax")]
     assert {"ToolsOnDemand", "IntentGate", "Preferences", "Memory"} <= {*names}
     with pytest.raises(NotFound, match="'wasp'"):
@@ -184,7 +186,7 @@ async def test_a_part_of_a_host_gets_a_whole_chain_by_name() -> None:
 def test_the_decision_layer_stands_in_a_chain_where_the_settings_want_it(name: str) -> None:
     def names(**settings: object) -> list[str]:
         chain = build_configured_chain(
-            Services(settings={"Chain": {"Name": name}, **settings}, store=SqlStore("memory://"))
+            Services(settings={"Chain": {"Name": name}, **settings}, store=SqlHostStore("memory://"))
         )
         return [type(each).__name__ for each in chain]
 
@@ -208,7 +210,7 @@ async def test_a_chain_of_a_task_type_has_none_of_the_constants_of_the_hosts_cha
 
     model = FunctionModel(answer)
     settings = complete_for_chain(Settings.from_mapping({"Chain": {"Name": "clawdesk"}}))
-    services = Services(models=model, settings=settings, store=SqlStore("memory://"))
+    services = Services(models=model, settings=settings, store=SqlHostStore("memory://"))
     parts = list(build_named_chain(services, name))
     chain = Pipeline.compose(*parts[:-1], look, parts[-1])
     await chain.run(services.turn("hi"))
@@ -217,7 +219,7 @@ async def test_a_chain_of_a_task_type_has_none_of_the_constants_of_the_hosts_cha
 
 def test_what_the_hosts_chain_switches_on_stands_in_no_other() -> None:
     services = Services(
-        settings=complete_for_chain(Settings.from_mapping({"Chain": {"Name": "wasp"}})), store=SqlStore("memory://")
+        settings=complete_for_chain(Settings.from_mapping({"Chain": {"Name": "wasp"}})), store=SqlHostStore("memory://")
     )
     names = [type(each).__name__ for each in build_named_chain(services, "clawft")]
     assert "DecisionLayer" not in names

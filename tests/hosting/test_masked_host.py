@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Services
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_named_chain, build_pipelines
@@ -15,6 +14,7 @@ from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.replay.recorded_turn import load_recorded_turn
 from sophon_hosting.replay.turn_replay import ReplayRequest, replay_turn
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import CHAINS
 
 NAME, ADDRESS = "Zoë Lovelace", "zoe@analytical.at"
@@ -50,7 +50,7 @@ class Recorded:
                 "Routing": {"Strategy": "CostAware", "Tiers": [{"Name": "only", "Models": [self.model.info.name]}]},
                 "Learning": {"Scorer": "Evaluator", "Evaluator": {"Share": 1}},
             },
-            store=SqlStore("memory://"),
+            store=SqlHostStore("memory://"),
         )
         self.pipelines = build_pipelines(self.services)
 

@@ -8,10 +8,10 @@ from sqlalchemy import create_engine, text
 
 from sophon import Services
 from sophon.messages import Message
-from sophon.stores.factory import store_from_url
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql.url import resolve_url
 from sophon_hosting.host import Host
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from tests import postgres
 
@@ -24,7 +24,7 @@ def without_rows() -> None:
 @postgres.needs_postgres
 @pytest.mark.usefixtures("without_rows")
 async def test_messages_in_postgresql_are_indexed_in_parts(tmp_path: Path):
-    store = store_from_url(postgres.MIGRATED, folder=tmp_path)
+    store = host_store_from_url(postgres.MIGRATED, folder=tmp_path)
     await store.open()
     try:
         records = [SessionRecord("message", "run", Message("user", f"tea {number}")) for number in range(5)]
@@ -43,7 +43,7 @@ async def test_messages_in_postgresql_are_indexed_in_parts(tmp_path: Path):
 
 
 async def test_a_host_indexes_the_messages_of_a_store_without_an_index(tmp_path: Path):
-    store = store_from_url("sqlite:///s.db", folder=tmp_path)
+    store = host_store_from_url("sqlite:///s.db", folder=tmp_path)
     await store.open()
     records = [SessionRecord("message", "run", Message("user", f"tea {number}")) for number in range(450)]
     await store.sessions.append("s", records, owner="ada")

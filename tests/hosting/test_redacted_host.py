@@ -6,11 +6,11 @@ from pathlib import Path
 
 from sophon import ModelRequest, Services
 from sophon.security import KNOWN_SECRETS
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.post_turn.runner import PostTurnRunner
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 KEY = "correct-horse-battery"
 
@@ -29,7 +29,7 @@ async def test_titles_and_memories_of_a_host_hold_no_secret(tmp_path: Path) -> N
         models=model,
         folder=tmp_path,
         settings={"Planning": {"Mode": "Never"}, "Memory": {"Learn": True}},
-        store=SqlStore("memory://"),
+        store=SqlHostStore("memory://"),
     )
     host = Host(services, build_pipelines(services))
     jobs = PostTurnRunner(services, host.event_bus, host.pipelines)

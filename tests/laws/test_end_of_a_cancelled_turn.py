@@ -17,9 +17,9 @@ from sophon.context.turn_log import ClaimedTurn, TurnEnd, TurnEvents
 from sophon.errors import ChainError
 from sophon.events import Emit, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock, assert_valid_transcript
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.outer.session_events import session_events
 from tests.databases import SQLITE, copy_database
@@ -84,7 +84,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 async def sqlite(folder: Path) -> AsyncIterator[Store]:
     """A store that takes its time to write."""
-    store = store_from_url(SQLITE, folder=folder)
+    store = host_store_from_url(SQLITE, folder=folder)
     await store.open()
     yield store
     await store.close()

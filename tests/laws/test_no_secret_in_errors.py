@@ -18,8 +18,8 @@ from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.outbox.transitions import mark_ambiguous, mark_dead, mark_refused
 from sophon.stores.runs.contract import RunError
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 
 Answer = Callable[[ModelRequest], Awaitable[str | ModelResponse]]
@@ -57,7 +57,7 @@ def assert_clean(text: str, also: str = "REDACTED") -> None:
 async def run(folder: Path, answer: Answer) -> tuple[str, str, FunctionModel]:
     """Return what caller and listeners saw, what the store holds, and the model that was asked."""
     model, events = FunctionModel(answer), EventRecorder()
-    store = SqlStore(f"sqlite:///{folder}/sophon.db", clock=VirtualClock())
+    store = SqlHostStore(f"sqlite:///{folder}/sophon.db", clock=VirtualClock())
     services = Services(models=model, tools=[fails, refuses, is_late], store=store, events=events, clock=VirtualClock())
     failure = ""
     async with services:

@@ -5,10 +5,10 @@ from tests.packaging.test_imports import modules_loaded_by
 HOST = """
 from pathlib import Path
 from sophon import Services
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_hosting.features.goals.feature import GOAL_ENGINE
 from sophon_hosting.host_server import HostServer
-server = HostServer(Services(settings={"Goals": {"Enabled": %s}}, store=SqlStore("memory://")), {})
+server = HostServer(Services(settings={"Goals": {"Enabled": %s}}, store=SqlHostStore("memory://")), {})
 assert (server.host.feature_services.find(GOAL_ENGINE) is not None) is %s
 """
 OF_GOALS = (

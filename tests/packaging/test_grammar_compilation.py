@@ -15,13 +15,14 @@ from sophon.services import Services
 from sophon.settings import Settings
 from sophon_middlewares.chains.chain_settings import complete_for_chain
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.factory import host_store_from_url
 
 def count():
     return compile_linear.cache_info().misses
 
 async def main():
     settings = complete_for_chain(Settings.from_mapping({{"Chain": {{"Name": {chain!r}}}}}))
-    server = HostServer(Services.from_settings(settings, environment={{}}, folder=Path({folder!r})), {{}})
+    server = HostServer(Services.from_settings(settings, environment={{}}, folder=Path({folder!r}, make_store=host_store_from_url)), {{}})
     address = bind_address("127.0.0.1", 0)
     with address.socket:
         await server.start(address)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from sophon import ModelRequest, ModelResponse, Services, tool
 from sophon.goals.commands import GoalCommands
-from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.host import Host
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 
 folder, GOALS = Path(sys.argv[1]), int(sys.argv[2])
@@ -55,7 +55,7 @@ async def main() -> None:
     services = Services(
         models=FunctionModel(answer),
         tools=[note],
-        store=store_from_url("sqlite:///host.db", folder=folder),
+        store=host_store_from_url("sqlite:///host.db", folder=folder),
         settings={
             "Goals": {
                 "Enabled": True,

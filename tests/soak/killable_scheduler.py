@@ -11,11 +11,11 @@ from sophon import ModelRequest, Services
 from sophon.events import Event
 from sophon.schedules.library import Destination, ScheduleLibrary
 from sophon.schedules.requests import ScheduleRequest
-from sophon.stores.factory import store_from_url
 from sophon.stores.schedules.contract import Schedule
 from sophon.testing import FunctionModel
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 
 TARGET = int(sys.argv[2])
@@ -42,7 +42,7 @@ async def allow(schedule: Schedule) -> str:
 
 
 async def main() -> None:
-    store = store_from_url("sqlite:///host.db", folder=Path(sys.argv[1]))
+    store = host_store_from_url("sqlite:///host.db", folder=Path(sys.argv[1]))
     services = Services(models=FunctionModel(answer), store=store, events=Teller(), settings=SETTINGS)
     library = ScheduleLibrary(store, services.clock, services.settings.schedules)
     async with Host(services, twelve(services)) as host:

@@ -12,13 +12,13 @@ from typing import Any
 
 from sophon.clock import SystemClock
 from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
-from sophon.stores.factory import store_from_url
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel
 from sophon_channels.telegram.channel import TelegramChannel
 from sophon_channels.whatsapp.channel import WhatsAppChannel
 from sophon_hosting.channels.outbound import delivery_rules
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
+from sophon_hosting.store.factory import host_store_from_url
 
 TOKEN = "123456:TEST-token_abcdefghijklmnopqrstuvwx"
 FOLDER, PLATFORM, BASE = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
@@ -58,7 +58,7 @@ def create_channel(clock: SystemClock) -> Channel:
 
 async def main() -> None:
     clock = SystemClock()
-    store = store_from_url("sqlite:///sender.db", folder=FOLDER)
+    store = host_store_from_url("sqlite:///sender.db", folder=FOLDER)
     await store.open()
     channel = create_channel(clock)
     for number in range(ANSWERS):

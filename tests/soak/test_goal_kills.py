@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from sophon.stores.factory import store_from_url
+from sophon_hosting.store.factory import host_store_from_url
 from tests.fork_server import ForkedProcess
 
 SCRIPT = Path(__file__).with_name("killable_goals.py")
@@ -38,7 +38,7 @@ async def kill_goals(tmp_path: Path, *, seed: int, goals: int, kills: int) -> No
 
     kept = Counter((tmp_path / "kept.txt").read_text().split())
     assert set(kept.values()) == {1}
-    store = store_from_url("sqlite:///host.db", folder=tmp_path)
+    store = host_store_from_url("sqlite:///host.db", folder=tmp_path)
     await store.open()
     found = await store.goals.list(limit=1000)
     assert len(found) == goals + 2

@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 
-from sophon.stores.factory import store_from_url
+from sophon_hosting.store.factory import host_store_from_url
 from tests.databases import SQLITE
 from tests.soak.traffic import run_traffic
 
@@ -15,7 +15,7 @@ async def test_every_accepted_message_has_one_outcome(program, seed: int) -> Non
     # A task that is killed five times is given up, which another test shows: here nothing else may end one.
     here = program(Queue={"MaxDeliveries": KILLS + 1})
     traffic = await run_traffic(here, random.Random(seed), sessions=SESSIONS, messages=MESSAGES, kills=KILLS)
-    store = store_from_url(SQLITE, folder=here.folder)
+    store = host_store_from_url(SQLITE, folder=here.folder)
     await store.open()
     runs = list(reversed(await store.runs.list(limit=5000)))
     assert len(runs) == SESSIONS * MESSAGES

@@ -6,7 +6,7 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from sophon.stores.factory import store_from_url
+from sophon_hosting.store.factory import host_store_from_url
 from tests.fork_server import ForkedProcess
 
 SCRIPT = Path(__file__).with_name("killable_scheduler.py")
@@ -35,7 +35,7 @@ async def kill_while_firing(folder: Path, *, seed: int, kills: int, runs: int) -
     assert set(codes) == {-9}
     assert fire(folder, runs, None) == 0, (folder / "errors.txt").read_text()
 
-    store = store_from_url("sqlite:///host.db", folder=folder)
+    store = host_store_from_url("sqlite:///host.db", folder=folder)
     await store.open()
     found = await store.runs.list(limit=1000)
     assert {run.status for run in found} == {"completed"}

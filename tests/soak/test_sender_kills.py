@@ -9,9 +9,9 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from sophon.stores.factory import store_from_url
 from sophon_channels.telegram.rendering import REPEAT_MARK
 from sophon_hosting.channels.outbound.outbox_worker import MAX_CONCURRENT_CHATS
+from sophon_hosting.store.factory import host_store_from_url
 from tests.fork_server import ForkedProcess
 
 SCRIPT = Path(__file__).with_name("killable_sender.py")
@@ -123,7 +123,7 @@ def check_what_arrived(platform: Platform, chats: int, answers: int) -> None:
 
 async def check_what_is_stored(folder: Path, platform: Platform, total: int, kills: int) -> None:
     """Nothing is dead, and in doubt is only what had left."""
-    store = store_from_url("sqlite:///sender.db", folder=folder)
+    store = host_store_from_url("sqlite:///sender.db", folder=folder)
     await store.open()
     entries = await store.outbox.list(limit=10_000)
     await store.close()

@@ -14,10 +14,10 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from sophon import Services
 from sophon.models.model import Model
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.http.web_page import is_page_built
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.programs import program
 from tests.web.driving import SWITCHES, Brain, browser_program, missing, pay
 
@@ -133,7 +133,7 @@ async def host(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
                     "Tools": {"FilesRoot": str(tmp_path / "files")},
                     **settings,
                 },
-                store=SqlStore("memory://"),
+                store=SqlHostStore("memory://"),
             )
             site = HostServer(services, environment or {}, channels=channels)
             address = bind_address("127.0.0.1", 0)

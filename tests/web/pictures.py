@@ -14,8 +14,8 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from sophon import Services
 from sophon.models.offline import OfflineModel
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.web.driving import SWITCHES, TEA, Brain, Weather, browser_program, pay, write
 from tests.web.views import VIEWS
 
@@ -118,7 +118,7 @@ async def taken(browser: Browser, name: str) -> None:
     settings = {"AgentExecution": {"Titles": False}}
     models = OfflineModel() if name == "welcome" else Brain()
     site = HostServer(
-        Services(models=models, tools=[pay, Weather().tool()], settings=settings, store=SqlStore("memory://")), {}
+        Services(models=models, tools=[pay, Weather().tool()], settings=settings, store=SqlHostStore("memory://")), {}
     )
     address = bind_address("127.0.0.1", 0)
     await site.start(address)
@@ -137,7 +137,7 @@ async def take_views(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     settings = {"AgentExecution": {"Titles": False}, "Planning": {"Mode": "Auto"}}
     site = HostServer(
-        Services(models=Brain(), tools=[pay, Weather().tool()], settings=settings, store=SqlStore("memory://")), {}
+        Services(models=Brain(), tools=[pay, Weather().tool()], settings=settings, store=SqlHostStore("memory://")), {}
     )
     address = bind_address("127.0.0.1", 0)
     await site.start(address)

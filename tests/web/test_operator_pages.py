@@ -15,6 +15,7 @@ from playwright.async_api import Page, expect
 from sophon import Services
 from sophon.settings.loader import load_with_layers
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.factory import host_store_from_url
 from tests.hosting.live_settings.conftest import KEY, TOKENS, USERS, Provider, provider
 from tests.web.driving import turn, write
 from tests.web.test_looks import PHONE, findings
@@ -38,7 +39,9 @@ async def folder_host(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
             (tmp_path / "appsettings.json").write_text(json.dumps({"Sophon": values}))
             variables = {**TOKENS, "OLLAMA_HOST": "127.0.0.1:1"}
             loaded = load_with_layers(folder=tmp_path, environment=variables)
-            services = Services.from_settings(loaded.settings, environment=variables, folder=tmp_path)
+            services = Services.from_settings(
+                loaded.settings, environment=variables, folder=tmp_path, make_store=host_store_from_url
+            )
             site = HostServer(services, variables, loaded=loaded)
             address = bind_address("127.0.0.1", 0)
             await site.start(address)

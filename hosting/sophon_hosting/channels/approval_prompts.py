@@ -39,6 +39,7 @@ from sophon_hosting.channels.outbound.entry_delivery import MIGRATED_SUFFIX
 from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approvals import DecisionRefused
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -81,7 +82,7 @@ class ApprovalPrompts:
     ) -> None:
         self._host, self._channel, self._chat_state, self._writer = host, channel, chat_state, writer
         self._complete_preview = complete_preview
-        self._store = host.services.store
+        self._store = host_store(host.services)
         self._clock: Clock = host.services.clock
         self.codes = ApprovalCodes(self._store.channel_state, channel, chat_state)
 

@@ -9,11 +9,11 @@ from typing import Any
 from sophon.clock import Clock
 from sophon.principals import channel_chat_principal, channel_person_principal, is_channel_principal
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.turn.chat_overrides import ChatOverrides
 from sophon_channels.contract import Channel, ChatLocation, Person
+from sophon_hosting.store.contract import HostStore
 
 PERSON_KIND, SESSION_KIND, PROCESSED_KIND, MIGRATION_KIND = "person", "session", "seen", "moved"
 LINK_KIND, HEARD_KIND, OVERRIDES_KIND = "link", "heard", "overrides"
@@ -37,7 +37,7 @@ HEARD_RETENTION = timedelta(hours=24)
 class ChatState:
     """Typed access to the notes of one channel."""
 
-    def __init__(self, channel: Channel, store: Store, clock: Clock) -> None:
+    def __init__(self, channel: Channel, store: HostStore, clock: Clock) -> None:
         self._channel, self._store, self._clock = channel, store, clock
 
     @property

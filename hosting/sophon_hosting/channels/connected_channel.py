@@ -34,6 +34,7 @@ from sophon_hosting.channels.recipients import RecipientAddresses
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import Host
 from sophon_hosting.off_the_record.host import OffTheRecordHost
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -81,44 +82,44 @@ class ConnectedChannel:
     ) -> None:
         services, channel = host.services, configured.channel
         self.channel = channel
-        self.chat_state = ChatState(channel, services.store, services.clock)
-        self._typing, self._replies, self._store = typing, replies, services.store
+        self.chat_state = ChatState(channel, host_store(services), services.clock)
+        self._typing, self._replies, self._store = typing, replies, host_store(services)
         self._clock, self._leadership = services.clock, host.membership.leadership
         self._duty, self._on_leading = f"channel:{channel.name}", on_leading
         self._receives_everywhere = host.membership.is_shared and has_http and bool(channel.routes())
         self._check_seconds = GROUP_PROMPT_CHECK_SECONDS if host.membership.is_shared else PROMPT_CHECK_SECONDS
-        writer = OutboundWriter(channel, services.store, self._wake_worker)
+        writer = OutboundWriter(channel, host_store(services), self._wake_worker)
         self.undelivered = UndeliveredAnswers(
             channel,
-            services.store,
+            host_store(services),
             services.clock,
             chat_state=self.chat_state,
             writer=writer,
             event_bus=host.event_bus,
         )
-        receipts = DeliveryReceiptHandler(channel, services.store, self.undelivered)
-        self._spoken_answers = SpokenAnswers(channel, services.store, self._wake_worker, receipts, speech)
-        self._addresses = RecipientAddresses(services.store)
+        receipts = DeliveryReceiptHandler(channel, host_store(services), self.undelivered)
+        self._spoken_answers = SpokenAnswers(channel, host_store(services), self._wake_worker, receipts, speech)
+        self._addresses = RecipientAddresses(host_store(services))
         self._credential_rejected = asyncio.Event()
         self._start_error = ""
         self._started, self._attach = asyncio.Event(), asyncio.Event()
         self._is_waiting_to_start = False
         self.outbox_worker = OutboxWorker(
             channel,
-            services.store.outbox,
+            host_store(services).outbox,
             services.clock,
             poll_seconds=find_poll_seconds(host),
             migrate_chat=self.chat_state.migrate_chat,
             refresh_payload=self._refresh_payload,
             find_chat=self._find_chat,
-            find_hold=QuietEntries(channel, services.store, services.clock).find_hold,
+            find_hold=QuietEntries(channel, host_store(services), services.clock).find_hold,
             listener=self._spoken_answers,
             on_unauthorized=self._credential_rejected.set,
         )
         self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer, typing.complete_preview)
         profiles = ChatProfiles(configured.chats, self.chat_state)
         self._off_the_record = self._create_off_the_record(host, writer, profiles)
-        self._notices = [(each.is_about, each.create(channel, services.store, writer)) for each in notices]
+        self._notices = [(each.is_about, each.create(channel, host_store(services), writer)) for each in notices]
         self.inbound = InboundHandler(
             host,
             channel,
@@ -126,7 +127,7 @@ class ConnectedChannel:
             chat_state=self.chat_state,
             writer=writer,
             approval_prompts=self.approval_prompts,
-            pairing=PairingService(services.store, services.clock),
+            pairing=PairingService(host_store(services), services.clock),
             undelivered=self.undelivered,
             receipts=receipts,
             options=configured.inbound,

@@ -42,6 +42,7 @@ from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approvals import DecisionRefused, check_decider
+from sophon_hosting.store.contract import host_store
 from sophon_middlewares.inner.call_checks import find_argument_error
 
 EDIT_TIMEOUT = timedelta(minutes=10)
@@ -99,7 +100,7 @@ class EditDialogues:
     ) -> None:
         self._host, self._channel, self._chat_state = host, channel, chat_state
         self._writer, self._prompts = writer, prompts
-        self._store, self._clock = host.services.store, host.services.clock
+        self._store, self._clock = host_store(host.services), host.services.clock
 
     async def begin(self, code: str, person: Person, location: ChatLocation, event_id: str, text: str = "") -> str:
         """Begin, or with the code of an edited version go on; `text` holds all arguments as JSON, if it is not empty.

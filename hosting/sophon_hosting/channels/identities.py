@@ -23,9 +23,9 @@ from typing import Any
 from sophon._python.lazy_dataclass import dataclass
 from sophon.principals import channel_person_principal, is_channel_principal
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.contract import Store
 from sophon_channels.contract import Channel, ChatLocation, IdentityChanged, Person
 from sophon_hosting.channels.chat_state import LINK_KIND, ChatState
+from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
 
@@ -161,7 +161,7 @@ class IdentityLinks:
     """Identity links of one channel in the store. `on_link` is called with each link that is read or stored."""
 
     def __init__(
-        self, channel: Channel, store: Store, chat_state: ChatState, on_link: Callable[[IdentityLink], None]
+        self, channel: Channel, store: HostStore, chat_state: ChatState, on_link: Callable[[IdentityLink], None]
     ) -> None:
         self._channel, self._store, self._chat_state, self._on_link = channel, store, chat_state, on_link
 

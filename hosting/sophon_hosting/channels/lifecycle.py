@@ -29,6 +29,7 @@ from sophon_hosting.channels.outbound.typing import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.fanout.contract import HostFanout, HostMessage, Wake
 from sophon_hosting.host import Host
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -58,7 +59,7 @@ class ChannelSupervisor:
         for each in self._configured:
             check_chats(services, each.channel.name, each.chats)
         by_name: dict[str, Channel] = {each.channel.name: each.channel for each in channels}
-        self._typing = TypingAndPreview(by_name, services.store, services.clock, self._is_leader)
+        self._typing = TypingAndPreview(by_name, host_store(services), services.clock, self._is_leader)
         self.replies = ReplyBuilder(by_name, services.clock, self._typing.find_preview)
         self.replies_off_the_record = ReplyBuilder(by_name, services.clock, lambda run_id: None)
         self._attachments = AttachmentDownloader(

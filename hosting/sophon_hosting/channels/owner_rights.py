@@ -10,6 +10,7 @@ from sophon_hosting.channels.chat_state import LINK_KIND, ChatState
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.identities import link_from_note
 from sophon_hosting.runs.message_rate import CLIENT_CHANNELS
+from sophon_hosting.store.contract import host_store
 
 HOST_CHANNELS = frozenset({"heartbeat", "webhook"})
 """Channels of the host itself, whose runs are those of a user whom the settings name."""
@@ -51,7 +52,7 @@ class OwnerRights:
         if person is None or not place:
             return f"{work.owner} is nobody on {work.channel}"
         location = ChatLocation(**place)
-        state = ChatState(configured.channel, self._services.store, self._services.clock)
+        state = ChatState(configured.channel, host_store(self._services), self._services.clock)
         chats = await state.chat_ids(location.chat) if location.kind == "group" else [location.chat]
         decision = configured.policy.decide_access(
             person, location, is_mention=True, is_paired=await state.is_paired(person), chat_ids=chats
@@ -64,7 +65,7 @@ class OwnerRights:
         name, _, person_id = owner.partition(":")
         if name != channel.name or not person_id:
             return None
-        store = self._services.store.channel_state
+        store = host_store(self._services).channel_state
         note = await store.get(channel.name, channel.account, LINK_KIND, person_id)
         if note is None:
             return Person(person_id)

@@ -8,7 +8,6 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.contract import Store
 from sophon_channels.contract import ChatLocation, Person
 from sophon_channels.short_codes import generate_code, normalize_code
 from sophon_hosting.channels.chat_state import LINK_KIND, PERSON_KIND
@@ -20,6 +19,7 @@ from sophon_hosting.channels.identities import (
     link_to_json,
     without_id,
 )
+from sophon_hosting.store.contract import HostStore
 
 PAIRING_KIND = "pairing"
 """Kind of the note of an open code."""
@@ -53,7 +53,7 @@ class PairingRequest:
 class PairingService:
     """Pairing codes and paired people of all channels. Pairing grants rights in direct chats only."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: HostStore, clock: Clock) -> None:
         self._notes, self._clock = store.channel_state, clock
 
     async def request_code(

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from sophon.principals import channel_person_principal
-from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel, ChatLocation, Person
 from sophon_hosting.channels.chat_state import LINK_KIND
 from sophon_hosting.channels.identities import ALIAS_KIND, NOBODY, IdentityLink, link_from_note
+from sophon_hosting.store.contract import HostStore
 
 RECIPIENT_CHANGED = "recipient changed: the chat belongs to somebody else now, and no other address is known"
 """Error of a message whose recipient cannot be reached any more."""
@@ -39,7 +39,7 @@ def list_addresses(chat: str, link: IdentityLink | None) -> Iterable[str]:
 class RecipientAddresses:
     """Addresses of people, read from the identity links in the store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: HostStore) -> None:
         self._store = store
 
     async def find_chat(self, channel: Channel, recipient: str, chat_key: str) -> str | None:

@@ -12,10 +12,10 @@ from sophon.events import EventSink
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon.settings.loader import LoadedSettings, load_with_layers
-from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon_hosting.cli.error_reporting import configure_cli_logging
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.factory import host_store_from_url
 
 T = TypeVar("T")
 
@@ -56,6 +56,7 @@ def create_services(
         events=events,
         approvals=approvals,
         clock=clock,
+        make_store=host_store_from_url,
     )
 
 
@@ -68,9 +69,9 @@ def _complete(settings: Settings) -> Settings:
     return complete_for_chain(settings)
 
 
-def create_store(options: GlobalOptions, settings: Settings) -> Store:
+def create_store(options: GlobalOptions, settings: Settings) -> HostStore:
     """Create the configured store without opening it. Raises SettingsError, StoreError."""
-    return store_from_url(resolve_store_url(settings), folder=options.settings_folder)
+    return host_store_from_url(resolve_store_url(settings), folder=options.settings_folder)
 
 
 def resolve_store_url(settings: Settings) -> str:
@@ -81,7 +82,7 @@ def resolve_store_url(settings: Settings) -> str:
     return url
 
 
-def run_with_store(options: GlobalOptions, operation: Callable[[Store], Awaitable[T]]) -> T:
+def run_with_store(options: GlobalOptions, operation: Callable[[HostStore], Awaitable[T]]) -> T:
     """Open the configured store, run `operation` with it, close the store and return the result of `operation`."""
 
     async def run() -> T:

@@ -14,7 +14,6 @@ from sophon.events import Event
 from sophon.goals.goal_writer import EventCommitter
 from sophon.settings import Settings
 from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden
@@ -27,6 +26,7 @@ from sophon_hosting.client_api.user_sessions import UserSessions
 from sophon_hosting.off_the_record.session_ids import is_generated_id
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent
+from sophon_hosting.store.contract import HostStore, host_store
 
 if TYPE_CHECKING:
     from sophon.agents.catalog import AgentSet
@@ -64,7 +64,7 @@ class Caller:
         self.events: CallerEvents = host.event_bus
         self._set_up(
             user,
-            services.store,
+            host_store(services),
             services.settings,
             connection or DirectConnection(services.clock),
             services.clock,
@@ -75,7 +75,7 @@ class Caller:
     def _set_up(
         self,
         user: User,
-        store: Store,
+        store: HostStore,
         settings: Settings,
         connection: Connection,
         clock: Clock,

@@ -8,10 +8,10 @@ from sophon.clock import Clock
 from sophon.errors import NotFound, StoreError
 from sophon.principals import hub_user_principal
 from sophon.security.api_tokens import API_TOKEN_PREFIX, digest_api_token
-from sophon.stores.api_tokens.contract import ApiToken
-from sophon.stores.contract import Store
 from sophon_hosting.client_api.authentication import TokenAuthenticator, User
 from sophon_hosting.client_api.rights import OPERATOR_SCOPE, expand_scopes
+from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.contract import HostStore
 
 USE_INTERVAL = timedelta(minutes=1)
 """Least time between two records of the last use of a token: not every request is a write."""
@@ -24,7 +24,7 @@ class ClientAuthenticator:
     any more is unknown, and it gives no right that its user lacks. Nothing is cached, so a revocation holds at once.
     """
 
-    def __init__(self, access: TokenAuthenticator, store: Store, clock: Clock) -> None:
+    def __init__(self, access: TokenAuthenticator, store: HostStore, clock: Clock) -> None:
         self._access, self._store, self._clock = access, store, clock
 
     async def authenticate(self, token: str | None) -> User:

@@ -14,7 +14,6 @@ from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER, STORE_OPERATOR
 from sophon.settings import Settings
 from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.stores.sub_agents.contract import SubAgentRun
@@ -25,6 +24,7 @@ from sophon_hosting.client_api.connection import DirectConnection
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approvals import DecisionRefused, check_decider, check_grant, check_kind
+from sophon_hosting.store.contract import HostStore
 
 if TYPE_CHECKING:
     from sophon.skills.custom_tools import CustomToolStore
@@ -57,7 +57,7 @@ class StoredCaller(Caller):
     settings, in which programs of the settings run.
     """
 
-    def __init__(self, store: Store, settings: Settings, folder: Path = Path()) -> None:
+    def __init__(self, store: HostStore, settings: Settings, folder: Path = Path()) -> None:
         clock = SystemClock()
         self._folder = folder
         self.events: CallerEvents = StoredEvents()

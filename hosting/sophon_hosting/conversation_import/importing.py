@@ -9,13 +9,13 @@ from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.security.taint import Taint
-from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.sessions.contract import NewSession, SessionTotals
 from sophon.stores.sessions.copy_limits import find_excess
 from sophon.stores.sessions.provisional_title import provisional_title
 from sophon.stores.sessions.records import first_text_of_user
 from sophon_hosting.conversation_import.conversation import Conversation, Unreadable
+from sophon_hosting.store.contract import HostStore
 
 UNKNOWN_ORIGIN: Final = Taint(1, is_private=True, is_untrusted=True)
 """Label of an imported session: what its turns had read is not known here, so the worst is assumed."""
@@ -54,7 +54,7 @@ class ConversationImport:
 
     def __init__(
         self,
-        store: Store,
+        store: HostStore,
         owner: str,
         now: datetime,
         *,

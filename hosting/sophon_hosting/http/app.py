@@ -35,6 +35,7 @@ from sophon_hosting.http.openapi_route import openapi_routes
 from sophon_hosting.http.operation_routes import operation_routes
 from sophon_hosting.http.response_headers import add_default_headers
 from sophon_hosting.http.web_page import BUILT_FOLDER, fallback_page_routes, is_page_built, web_page_routes
+from sophon_hosting.store.contract import host_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     delay_failure = delay_failed_login(
         chosen.throttle or LoginThrottle(host.services.clock), TrustedProxies(hub.trusted_proxies)
     )
-    clients = ClientAuthenticator(access, host.services.store, host.services.clock)
+    clients = ClientAuthenticator(access, host_store(host.services), host.services.clock)
     app = web.Application(
         client_max_size=MAX_BODY_BYTES,
         middlewares=[

@@ -39,6 +39,7 @@ from sophon_hosting.hub.sending.event_encoding import EventEncoder
 from sophon_hosting.hub.sending.packet_queue import TextPacket
 from sophon_hosting.hub.sending.send_budget import SendBudget
 from sophon_hosting.hub.sending.send_buffer import SendBuffer
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -87,7 +88,7 @@ class Hub:
         self._host = host
         self._on_client = on_client
         self._limits, self._clock = limits or HubLimits(), host.services.clock
-        self._access = ClientAuthenticator(access, host.services.store, self._clock)
+        self._access = ClientAuthenticator(access, host_store(host.services), self._clock)
         self._credentials = CredentialWatch(self._access, self._clock, self._close_connection)
         self._throttle = throttle or LoginThrottle(self._clock)
         chosen = settings or host.services.settings.hub

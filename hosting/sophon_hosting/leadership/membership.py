@@ -11,11 +11,11 @@ from sophon import __version__
 from sophon.errors import SettingsError, StoreError
 from sophon.services import Services
 from sophon.settings import QueueSettings, Settings
-from sophon.stores.contract import Store
 from sophon_hosting.leadership.contract import Leadership, SoleLeadership
 from sophon_hosting.leadership.election import LeaderElection
 from sophon_hosting.leadership.fingerprint import compute_fingerprint
 from sophon_hosting.leadership.host_registry import HostDescription, HostRegistry, ProcessRole, format_time
+from sophon_hosting.store.contract import HostStore, host_store
 
 
 class SharedQueue(Protocol):
@@ -36,7 +36,7 @@ class GroupMembership:
         self.role: ProcessRole = role
         self._services, self.is_shared = services, is_shared
         self.id = services.clock.new_id() if is_shared else ""
-        leases, clock = services.store.leases, services.clock
+        leases, clock = host_store(services).leases, services.clock
         self.leadership: Leadership = LeaderElection(leases, clock, self.id) if is_shared else SoleLeadership()
         self._registry = HostRegistry(leases if is_shared else None, clock, self.describe)
         self.list_hosts = self._registry.list_hosts
@@ -120,17 +120,17 @@ def describe_queue(queue: QueueSettings, environment: Mapping[str, str]) -> str:
     return f"{queue.backend} {queue.name}{f', database {database}' if database else ''}"
 
 
-def is_group(store: Store, queue: SharedQueue) -> bool:
+def is_group(store: HostStore, queue: SharedQueue) -> bool:
     """Return whether there may be other processes: with a shared queue, and a store that several can use."""
     return queue.is_shared and not is_of_one_process(store)
 
 
-def is_of_one_process(store: Store) -> bool:
+def is_of_one_process(store: HostStore) -> bool:
     """Return whether no other process can use a store: it is in memory or in a file."""
     return store.in_memory or getattr(store, "file", None) is not None
 
 
-def check_role(settings: Settings, store: Store, queue: SharedQueue, *, runs_turns: bool) -> None:
+def check_role(settings: Settings, store: HostStore, queue: SharedQueue, *, runs_turns: bool) -> None:
     """Raise SettingsError for a process whose tasks nobody runs, or another one takes that has not got them.
 
     What processes with stores of their own take from one queue are tasks that they do not know, and they end them.

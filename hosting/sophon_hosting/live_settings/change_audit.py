@@ -5,11 +5,11 @@ from typing import Any
 
 from sophon.clock import Clock
 from sophon.stores.audit.contract import AuditEvent
-from sophon.stores.contract import Store
+from sophon_hosting.store.contract import HostStore
 
 
 async def record_change(
-    store: Store, clock: Clock, *, by: str, what: str, name: str, outcome: str, details: dict[str, Any]
+    store: HostStore, clock: Clock, *, by: str, what: str, name: str, outcome: str, details: dict[str, Any]
 ) -> None:
     """Append an entry: who changed what, and to what. `details` must hold no secret. Raises StoreError."""
     text = json.dumps(details, ensure_ascii=False, default=str)

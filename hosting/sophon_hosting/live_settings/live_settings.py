@@ -15,6 +15,7 @@ from sophon.settings.loader import LoadedSettings
 from sophon.settings.root import Settings
 from sophon.settings.saved_settings import remove_value, set_value
 from sophon_hosting.live_settings.change_audit import record_change
+from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:
     from sophon.settings.effective_rows import SettingRow
@@ -107,7 +108,7 @@ class LiveSettings:
         loaded = self.loaded.with_saved(values)
         before, after = (_read(_find_in_force(each), path) for each in (self.loaded, loaded))
         services = self._services[0]
-        change = partial(record_change, services.store, services.clock, by=by, what="settings", name=path)
+        change = partial(record_change, host_store(services), services.clock, by=by, what="settings", name=path)
         await change(outcome=outcome, details={"from": before, "to": after})
         earlier = self.loaded.saved.read()
         try:

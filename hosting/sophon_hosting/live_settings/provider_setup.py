@@ -20,6 +20,7 @@ from sophon.settings import ProviderSettings, Secret, Settings
 from sophon.settings.loader import LoadedSettings
 from sophon_hosting.live_settings.change_audit import record_change
 from sophon_hosting.live_settings.live_settings import LiveSettings
+from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:
     from sophon.models.providers.model_listing import ModelListing
@@ -128,7 +129,7 @@ class ProviderSetup:
         if problems:
             raise SettingsError(problems)
         name = str(details["id"])
-        change = partial(record_change, services.store, services.clock, by=by, what="provider", name=name)
+        change = partial(record_change, host_store(services), services.clock, by=by, what="provider", name=name)
         await change(outcome=outcome, details=details)
         try:
             loaded.saved.write(values)

@@ -24,6 +24,7 @@ from sophon_hosting.off_the_record.store import build_off_the_record_store
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
+from sophon_hosting.store.contract import host_store
 from sophon_middlewares.guards.insertion import add_off_the_record
 
 MAX_SESSIONS = 64
@@ -58,7 +59,7 @@ class OffTheRecordHost(Host):
         build_outbound: OutboundBuilder = build_answer_entries,
     ) -> None:
         view = copy(services)
-        view.store = build_off_the_record_store(services.store, services.clock)
+        view.store = build_off_the_record_store(host_store(services), services.clock)
         reading = ToolRegistry(tool for tool in services.registry if _is_offered(tool))
         view.toolbox = Toolbox(reading, accepts=_is_offered)
         view.learns = False
@@ -89,13 +90,13 @@ class OffTheRecordHost(Host):
 
     async def check_message(self, owner: str, session_ids: Sequence[str]) -> None:
         """Raise OffTheRecordFull if a message finds no room; see `Host.check_message`."""
-        found = [await self.services.store.sessions.find(each) for each in session_ids]
+        found = [await host_store(self.services).sessions.find(each) for each in session_ids]
         own = next((each for each in found if each is not None and each.owner == owner), None)
         await (self.check_room(owner) if own is None else self.check_length(own.id))
 
     async def check_room(self, owner: str) -> None:
         """Raise OffTheRecordFull if the owner, or everybody together, has as many sessions as may be."""
-        sessions = await self.services.store.sessions.list()
+        sessions = await host_store(self.services).sessions.list()
         if len(sessions) >= MAX_SESSIONS or sum(each.owner == owner for each in sessions) >= MAX_SESSIONS_PER_USER:
             raise OffTheRecordFull(
                 "there are too many conversations off the record", "delete one, or wait until one has been idle"
@@ -103,7 +104,9 @@ class OffTheRecordHost(Host):
 
     async def check_length(self, session_id: str) -> None:
         """Raise OffTheRecordFull if a session has had as many messages as may be."""
-        runs = await self.services.store.runs.list(session_id=session_id, limit=MAX_TASKS_PER_SESSION, whole=False)
+        runs = await host_store(self.services).runs.list(
+            session_id=session_id, limit=MAX_TASKS_PER_SESSION, whole=False
+        )
         if len(runs) >= MAX_TASKS_PER_SESSION:
             raise OffTheRecordFull(
                 f"this conversation off the record has had {len(runs)} messages", "go on in a new one"
@@ -112,8 +115,8 @@ class OffTheRecordHost(Host):
     async def end_idle_sessions(self) -> int:
         """Delete the sessions that have been idle for `IDLE_TIME`; return how many."""
         ended, before = 0, self.services.clock.now() - IDLE_TIME
-        for session in await self.services.store.sessions.list():
-            if session.updated_at <= before and not await self.services.store.runs.list_unfinished(session.id):
+        for session in await host_store(self.services).sessions.list():
+            if session.updated_at <= before and not await host_store(self.services).runs.list_unfinished(session.id):
                 with suppress(NotFound, Busy):  # deleted meanwhile, or a message has just come
                     await self.delete_session(session.id)
                     ended += 1

@@ -9,9 +9,7 @@ from sophon.clock import Clock
 from sophon.errors import InputError, StoreError
 from sophon.failure_log import log_failure
 from sophon.messages import Usage
-from sophon.stores.contract import Store
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, MemoryStore
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.usage.contract import (
     PayerLimits,
     PayerSpending,
@@ -24,6 +22,8 @@ from sophon.stores.usage.contract import (
     UsageTotal,
 )
 from sophon.stores.vectors.contract import VectorRow
+from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 log = logging.getLogger("sophon")
 
@@ -31,9 +31,9 @@ NO_SESSION = "off the record"
 """Session and run of the usage that is stored: it counts in budgets and totals, and names no conversation."""
 
 
-def build_off_the_record_store(durable: Store, clock: Clock) -> SqlStore:
+def build_off_the_record_store(durable: HostStore, clock: Clock) -> SqlHostStore:
     """Return a store in memory that shares the usage and, to read, the memories of the host's store."""
-    return SqlStore(
+    return SqlHostStore(
         "memory://",
         clock=clock,
         usage=NamelessUsage(durable.usage),

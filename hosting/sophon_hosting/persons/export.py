@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from sophon.clock import Clock
 from sophon.stores.audit.contract import AuditFilter
-from sophon.stores.contract import Store
 from sophon.stores.snapshots.contract import StoredSnapshot
 from sophon.stores.usage.contract import Period
 from sophon.traces.serialization import trace_to_json
 from sophon_hosting.persons.channel_notes import find_notes
 from sophon_hosting.persons.person_files import PersonFiles, PersonFolders
 from sophon_hosting.rendering.session_export import session_record_to_json, session_summary_to_json
+from sophon_hosting.store.contract import HostStore
 
 FORMAT_VERSION: Final = 1
 ALL: Final = 1_000_000
@@ -26,7 +26,7 @@ AUDIT_PAGE: Final = 1000
 class PersonExport:
     """Reads what is kept of a person. A host may run meanwhile."""
 
-    def __init__(self, store: Store, clock: Clock, folders: PersonFolders) -> None:
+    def __init__(self, store: HostStore, clock: Clock, folders: PersonFolders) -> None:
         self._store, self._clock, self._folders = store, clock, folders
 
     async def read(self, person: str) -> AsyncIterator[dict[str, Any]]:

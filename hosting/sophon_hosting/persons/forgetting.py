@@ -11,12 +11,12 @@ from sophon.memory.search import forget_words
 from sophon.memory.workspace import forget_workspace_texts
 from sophon.memory.workspace_index import forget_workspace_indexes
 from sophon.principals import LOCAL_USER, RESERVED_NAMES, memory_scope
-from sophon.stores.contract import Store
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.usage.contract import Period
 from sophon_hosting.persons.channel_notes import find_notes
 from sophon_hosting.persons.export import ALL
 from sophon_hosting.persons.person_files import PersonFiles, PersonFolders
+from sophon_hosting.store.contract import HostStore
 
 ROUNDS: Final = 5
 """How often the sessions are looked up: a message that comes meanwhile opens a new one."""
@@ -39,7 +39,7 @@ class PersonForgetting:
 
     def __init__(
         self,
-        store: Store,
+        store: HostStore,
         memory: LongTermMemory,
         clock: Clock,
         folders: PersonFolders,

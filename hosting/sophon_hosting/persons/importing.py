@@ -16,7 +16,6 @@ from sophon.media_types import detect_media_type
 from sophon.preferences import Preferences
 from sophon.schedules.occurrences import Recurrence
 from sophon.schedules.quiet_hours import check_quiet_hours
-from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.schedules.contract import Misfire, QuietAction, Schedule, ScheduleKind
@@ -26,6 +25,7 @@ from sophon_hosting.conversation_import.exported_session import parse_exported_r
 from sophon_hosting.conversation_import.importing import UNKNOWN_ORIGIN
 from sophon_hosting.persons.export import FORMAT_VERSION
 from sophon_hosting.persons.forgetting import check_person
+from sophon_hosting.store.contract import HostStore
 
 CLIENTS: Final = "hub"
 """Channel of imported schedules: a chat that an export names may be another person's by now."""
@@ -78,7 +78,7 @@ class _Contents:
     attachments: Sequence[ImportedAttachment] = ()
 
 
-async def import_person(store: Store, memory: LongTermMemory, person: str, items: Sequence[object]) -> Imported:
+async def import_person(store: HostStore, memory: LongTermMemory, person: str, items: Sequence[object]) -> Imported:
     """Store the sessions, the memory, the goals, the schedules and the preferences of an export as those of a person.
 
     A session, goal or schedule whose id exists stays as it is, and so do preferences that the person has.
@@ -116,7 +116,7 @@ async def import_person(store: Store, memory: LongTermMemory, person: str, items
     return Imported(stored, memories, len(found.sessions) - stored, sum(added))
 
 
-async def _join_family(store: Store, session: _Session, person: str) -> None:
+async def _join_family(store: HostStore, session: _Session, person: str) -> None:
     """Make an imported session a branch again, of a conversation of the same person only."""
     if session.family is None:
         return
@@ -125,7 +125,7 @@ async def _join_family(store: Store, session: _Session, person: str) -> None:
         await store.sessions.join_family(session.id, session.family, session.forked_from, session.forked_at)
 
 
-async def _add_goal(store: Store, goal: Goal, person: str) -> bool:
+async def _add_goal(store: HostStore, goal: Goal, person: str) -> bool:
     """Store a goal unless its id exists. It does nothing until a person resumes it, with the limits of this host."""
     if await store.goals.find(goal.id) is not None:
         return False
@@ -222,7 +222,9 @@ def parse_attachment(item: Mapping[str, Any]) -> ImportedAttachment:
     return ImportedAttachment(attachment, content, frozenset(map(str, item["sessions"])))
 
 
-async def import_attachments(store: Store, person: str, session_id: str, files: Sequence[ImportedAttachment]) -> None:
+async def import_attachments(
+    store: HostStore, person: str, session_id: str, files: Sequence[ImportedAttachment]
+) -> None:
     """Store the files of one imported session. A file whose id belongs to somebody else is left out."""
     for file in files:
         if session_id in file.sessions and file.content:
@@ -255,7 +257,7 @@ def parse_schedule(item: Mapping[str, Any]) -> Schedule:
     )
 
 
-async def import_schedule(store: Store, person: str, schedule: Schedule) -> None:
+async def import_schedule(store: HostStore, person: str, schedule: Schedule) -> None:
     """Store a schedule as the person's, if its session is theirs; one that exists stays as it is."""
     session = await store.sessions.find(schedule.session_id)
     if session is not None and session.owner == person:

@@ -36,6 +36,7 @@ from sophon_hosting.post_turn.session_summary import summarize_session
 from sophon_hosting.post_turn.title_generation import TitleGeneration, fallback_title
 from sophon_hosting.run_audience import audience_of_run, overrides_of_run
 from sophon_hosting.run_authorship import is_direct_call, is_goal_step, own_text_of_run
+from sophon_hosting.store.contract import host_store
 from sophon_middlewares.chains.chain_settings import complete_for_chain
 from sophon_middlewares.outer.budget.budget import Budget
 from sophon_middlewares.outer.capability_routing.capability_routing import PRIORITY, CapabilityRouting
@@ -138,7 +139,7 @@ class PostTurnRunner:
     async def _run_jobs(self, task_id: str) -> None:
         try:
             async with self._services.clock.timeout(TIMEOUT_SECONDS):
-                run = await self._services.store.runs.get(task_id)
+                run = await host_store(self._services).runs.get(task_id)
                 if is_goal_step(run):
                     return
                 self._job_session = run.session_id
@@ -166,7 +167,7 @@ class PostTurnRunner:
             await self._run_chain(self._memory_chain, run, text)
 
     async def _generate_title(self, run: Run) -> None:
-        sessions = self._services.store.sessions
+        sessions = host_store(self._services).sessions
         settings = complete_for_chain(self._services.settings).agent_execution
         if not settings.titles:
             return
@@ -183,7 +184,9 @@ class PostTurnRunner:
             response = await self._run_chain(self._title_chain, run, text)
             # A refusal, which Budget gives before any call, is no title.
             title = response.text if response.finish_reason == "stop" else title
-        await self._services.store.runs.get(run.id)  # deleted with its session: that id may be another session's by now
+        await host_store(self._services).runs.get(
+            run.id
+        )  # deleted with its session: that id may be another session's by now
         if not (await sessions.get(run.session_id)).title:  # still untitled: a user may have set a title meanwhile
             await sessions.rename(run.session_id, title)
             self._event_bus.emit(SessionTitled(session_id=run.session_id, task_id=run.id, run_id=run.id, title=title))
@@ -198,7 +201,7 @@ class PostTurnRunner:
     async def _summarize(self, run: Run) -> None:
         memory = self._services.settings.memory
         if memory.enabled and memory.learn is not False and overrides_of_run(run).remembers_for_all:
-            title = (await self._services.store.sessions.get(run.session_id)).title
+            title = (await host_store(self._services).sessions.get(run.session_id)).title
             await summarize_session(self._services, run, title)
 
     async def _evaluate(self, run: Run) -> None:
@@ -206,7 +209,7 @@ class PostTurnRunner:
         services = self._services
         if services.settings.learning.scorer != "Evaluator" or not services.learns:
             return
-        kept = await services.store.trajectories.find(run.id)
+        kept = await host_store(services).trajectories.find(run.id)
         if kept is None or not wants_evaluation(kept, services.settings.learning):
             return
         chain = Pipeline.compose(Budget(), CapabilityRouting(strategy=PRIORITY), AnswerEvaluation(kept.reply))
@@ -215,7 +218,7 @@ class PostTurnRunner:
         found = ctx.get(EVALUATION)
         scored = None
         if found is not None:
-            scored = await services.store.trajectories.score(run.id, scores_to_json(found), "evaluator")
+            scored = await host_store(services).trajectories.score(run.id, scores_to_json(found), "evaluator")
         if found is not None and scored is not None:
             await learn_later(services, scored, quality=found.overall)
 

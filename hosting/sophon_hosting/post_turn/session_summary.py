@@ -7,6 +7,7 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.runs.contract import Run
 from sophon_hosting.run_audience import audience_of_run
 from sophon_hosting.run_authorship import holds_words_of_others, own_text_of_run
+from sophon_hosting.store.contract import host_store
 
 FIRST_AT = 3
 """Answers of a session after which it is summarised; then each time their number has doubled."""
@@ -20,7 +21,7 @@ async def summarize_session(services: Services, run: Run, title: str) -> None:
 
     The entry is deleted with the session. Raises StoreError.
     """
-    found = await services.store.runs.list(session_id=run.session_id, limit=MAX_RUNS, whole=False)
+    found = await host_store(services).runs.list(session_id=run.session_id, limit=MAX_RUNS, whole=False)
     if not is_due(len(found)):
         return
     audience = audience_of_run(run)

@@ -12,7 +12,6 @@ from sophon.composition.setting_references import find_taken_server_ids
 from sophon.errors import InputError, NotFound, SettingsError
 from sophon.risk import Risk
 from sophon.settings import McpServerSettings, Settings
-from sophon.stores.contract import Store
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
@@ -20,6 +19,7 @@ from sophon_hosting.cli.console.output import write_lines, write_notice, write_r
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_file import change_settings_file, find_key, find_settings_file
 from sophon_hosting.features.mcp.results import mcp_server_to_json
+from sophon_hosting.store.contract import HostStore
 
 if TYPE_CHECKING:
     from sophon.mcp.server_trial import ServerTrial
@@ -143,13 +143,13 @@ async def _try(server: McpServerSettings, settings: Settings, options: GlobalOpt
     return await try_server(server, settings, os.environ, options.settings_folder)
 
 
-async def _accept(store: Store, server: str, trial: "ServerTrial") -> None:
+async def _accept(store: HostStore, server: str, trial: "ServerTrial") -> None:
     from sophon.mcp.accepted_tools import AcceptedTools  # lazy, as above
 
     await AcceptedTools(store.channel_state).save(server, trial.digests)
 
 
-async def _forget(store: Store, server: str) -> None:
+async def _forget(store: HostStore, server: str) -> None:
     from sophon.mcp.accepted_tools import AcceptedTools  # lazy, as above
 
     await AcceptedTools(store.channel_state).forget(server)

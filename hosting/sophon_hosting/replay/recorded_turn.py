@@ -9,7 +9,6 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError, NotFound
 from sophon.events import ToolCallCompleted, ToolCallStarted
 from sophon.messages import Message, ToolCall
-from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
@@ -18,6 +17,7 @@ from sophon.traces.trace import Trace
 from sophon_hosting.events.large_fields import referenced_text_id
 from sophon_hosting.run_audience import RunAudience, audience_of_run
 from sophon_hosting.run_authorship import is_direct_call
+from sophon_hosting.store.contract import HostStore
 
 EVENTS_PER_READ: Final = 1000
 
@@ -45,7 +45,7 @@ class RecordedTurn:
     trace: Trace | None
 
 
-async def find_turn_owner(store: Store, run_id: str) -> tuple[str, str] | None:
+async def find_turn_owner(store: HostStore, run_id: str) -> tuple[str, str] | None:
     """Return who a turn belongs to, and its session; None if neither a run nor a trace of it is stored."""
     run = await store.runs.find(run_id)
     if run is not None:
@@ -54,7 +54,7 @@ async def find_turn_owner(store: Store, run_id: str) -> tuple[str, str] | None:
     return None if trace is None else (trace.principal, trace.session_id)
 
 
-async def load_recorded_turn(store: Store, run_id: str) -> RecordedTurn:
+async def load_recorded_turn(store: HostStore, run_id: str) -> RecordedTurn:
     """Return a turn that has ended. Raises NotFound, and InputError for one that cannot be replayed."""
     run, trace = await store.runs.find(run_id), await store.traces.find(run_id)
     if run is None and trace is None:
@@ -110,7 +110,7 @@ def _find_answer(run: Run | None, messages: Sequence[Message]) -> str:
     return replies[-1] if replies else ""
 
 
-async def load_nested_calls(store: Store, session_id: str, run_id: str) -> Sequence[tuple[ToolCall, str]]:
+async def load_nested_calls(store: HostStore, session_id: str, run_id: str) -> Sequence[tuple[ToolCall, str]]:
     """Return the calls within plan steps and sub-agents with their results, in the order in which they ended.
 
     The events do not say which results were untrusted, so all of them are fenced again.
@@ -132,7 +132,7 @@ async def load_nested_calls(store: Store, session_id: str, run_id: str) -> Seque
     return found
 
 
-async def _nested_events(store: Store, session_id: str, run_id: str) -> AsyncIterator[LoggedEvent]:
+async def _nested_events(store: HostStore, session_id: str, run_id: str) -> AsyncIterator[LoggedEvent]:
     names, after = (ToolCallStarted.wire_name, ToolCallCompleted.wire_name), 0
     while events := await store.events.list_after(session_id, after, EVENTS_PER_READ):
         after = events[-1].seq
@@ -142,7 +142,7 @@ async def _nested_events(store: Store, session_id: str, run_id: str) -> AsyncIte
                 yield each
 
 
-async def _load_text(store: Store, session_id: str, data: Mapping[str, Any], name: str) -> str | None:
+async def _load_text(store: HostStore, session_id: str, data: Mapping[str, Any], name: str) -> str | None:
     """Return the whole of a field that was cut; None for one that is whole, or whose text is gone."""
     text_id = referenced_text_id(data, name)
     return await store.texts.get(session_id, text_id) if text_id else None

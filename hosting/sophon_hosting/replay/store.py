@@ -6,14 +6,14 @@ from typing import Any, Final, cast
 
 from sophon.clock import Clock
 from sophon.preferences import Preferences
-from sophon.stores.contract import Store
 from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.route_averages.contract import RouteAverage, RouteObservation
 from sophon.stores.route_averages.sql import RouteAverageStore
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.vectors.contract import VectorRow, VectorStore
 from sophon_hosting.off_the_record.store import NamelessUsage, ReadOnlyMemories
 from sophon_hosting.replay.recorded_turn import RecordedTurn
+from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 REPLAY_USAGE: Final = "replay"
 """Session and run of the usage of replays: it counts in budgets and totals, and in no session."""
@@ -22,8 +22,8 @@ REPLAY_USAGE: Final = "replay"
 class ReplayStore:
     """Store of one replay. What it writes is in memory and gone with it, except for usage."""
 
-    def __init__(self, durable: Store, clock: Clock) -> None:
-        self._memory = SqlStore(
+    def __init__(self, durable: HostStore, clock: Clock) -> None:
+        self._memory = SqlHostStore(
             "memory://",
             clock=clock,
             usage=NamelessUsage(durable.usage, REPLAY_USAGE),
@@ -37,9 +37,9 @@ class ReplayStore:
         return getattr(self._memory, name)
 
 
-async def create_replay_store(durable: Store, clock: Clock, turn: RecordedTurn) -> Store:
+async def create_replay_store(durable: HostStore, clock: Clock, turn: RecordedTurn) -> HostStore:
     """Return the store of a replay of a turn, with the history that the turn had."""
-    store = cast(Store, ReplayStore(durable, clock))
+    store = cast(HostStore, ReplayStore(durable, clock))
     if turn.history:
         await store.sessions.append(turn.session_id, turn.history, owner=turn.owner)
     else:

@@ -28,6 +28,7 @@ from sophon_hosting.host_chain import build_named_chain, build_pipelines
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.replay.recorded_turn import RecordedTurn
 from sophon_hosting.replay.store import create_replay_store
+from sophon_hosting.store.contract import host_store
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.outer.trace import build_trace, describe_failure, describe_response
 
@@ -103,7 +104,7 @@ async def replay_turn(services: Services, turn: RecordedTurn, request: ReplayReq
     """
     check_replay_request(services, request)
     results, gate = RecordedResults(turn.calls), ReplayGate()
-    store = await create_replay_store(services.store, services.clock, turn)
+    store = await create_replay_store(host_store(services), services.clock, turn)
     view = services.copy_for_replay(store, InertToolbox(services.registry, results), gate)
     chains = _build_chains(view, request.chain)
     ctx = _build_context(view, turn, request)

@@ -21,6 +21,7 @@ from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.outcomes import OutcomeWriter
 from sophon_hosting.runs.turn_factory import build_turn
+from sophon_hosting.store.contract import host_store
 from sophon_middlewares.outer.session_events.session_events import SessionEvents, error_to_json
 
 log = logging.getLogger("sophon")
@@ -134,7 +135,7 @@ class RunTerminator:
 
         Raises StoreError.
         """
-        run = await self._services.store.runs.find(task_id)
+        run = await host_store(self._services).runs.find(task_id)
         if run is not None and not run.is_finished:
             await self.fail_inactive(run, RunAborted("gave_up", f"the task reached no outcome in {count} attempts"))
 

@@ -36,6 +36,7 @@ from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import build_task_queued_event
 from sophon_hosting.runs.session_gate import SessionGate
 from sophon_hosting.runs.traces import TRACEPARENT_OPTION
+from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:
     from sophon.attachments import Attachment
@@ -154,7 +155,7 @@ class MessageAcceptance:
         Of several calls for the same run only the first creates one. Raises ChangedMeanwhile if that was deleted,
         StoreError.
         """
-        self._services.store.health.check()
+        host_store(self._services).health.check()
         again = Run(
             id=self._services.clock.new_id(),
             session_id=run.session_id,
@@ -174,11 +175,11 @@ class MessageAcceptance:
 
     async def find_accepted(self, key: InboundKey) -> TaskReceipt | None:
         """Return the receipt of the message that was accepted with this key; None if there is none."""
-        run = await self._services.store.runs.find_by_key(key)
+        run = await host_store(self._services).runs.find_by_key(key)
         return None if run is None else await self._repeat_receipt(run)
 
     async def _accept_new(self, message: RunRequest, key: InboundKey | None) -> TaskReceipt:
-        self._services.store.health.check()
+        host_store(self._services).health.check()
         run = self._run_of(message)
         source = run.session_id if message.branch is None else message.branch.session_id
         async with self._gate.accepting(source), self._gate.accepting(run.session_id):
@@ -212,7 +213,7 @@ class MessageAcceptance:
         rates = self._rate.build_events(counted) if counted is not None else []
 
         async def accept(build_rows: BuildRows) -> Stored[AcceptResult]:
-            accepted = await self._services.store.runs.accept(
+            accepted = await host_store(self._services).runs.accept(
                 run,
                 key,
                 session_owner=session_owner,

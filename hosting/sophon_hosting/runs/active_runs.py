@@ -7,13 +7,13 @@ from dataclasses import field
 from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
-from sophon.stores.contract import Store
 from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.usage.contract import UsageRow
 from sophon.task_timeout import TaskTimeout
 from sophon_hosting.events.staging import StagedPart
+from sophon_hosting.store.contract import HostStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ActiveRun:
     outcome_write_failed: bool = False
     held_outcome: HeldOutcome | None = None
     is_waiting_for_store: bool = False
-    store: Store | None = None
+    store: HostStore | None = None
     is_chain_over: bool = False
     checkpoint: StagedPart | None = None
     must_begin: bool = False

@@ -15,12 +15,12 @@ from sophon.errors import NotFound, StoreUnavailable
 from sophon.events import EventSink, NullEventSink
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon.turn.held_questions import CANCELLED, NOBODY_ANSWERED, Pausable, paused
 from sophon_hosting.completion import complete
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.held_questions import HeldQuestions
+from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
 
@@ -42,7 +42,7 @@ class StoreApprovalGate:
 
     def __init__(
         self,
-        store: Store,
+        store: HostStore,
         clock: Clock,
         active_runs: ActiveRuns,
         *,
@@ -135,7 +135,7 @@ class StoreApprovalGate:
             await self._load_announcement(active_run)
         return record.decision or Decision.reject(reason)
 
-    async def _counts(self, store: Store, request: ApprovalRequest, decision: Decision) -> bool:
+    async def _counts(self, store: HostStore, request: ApprovalRequest, decision: Decision) -> bool:
         """Return whether the decision may be used now; a rejection runs nothing, so it always may.
 
         `request` is that of this moment: the tool may have become riskier since the question was stored.
@@ -150,7 +150,7 @@ class StoreApprovalGate:
         return self._policy.find_problem(request.risk, asker=asker, decider=decider, approves=True) is None
 
     async def _ask_again(
-        self, store: Store, request: ApprovalRequest, void: ApprovalRecord, decision: Decision
+        self, store: HostStore, request: ApprovalRequest, void: ApprovalRecord, decision: Decision
     ) -> ApprovalRecord:
         """Return the record of the question that follows one with a void decision; announce it if it is new."""
         again = replace(request, id=following_id(void.request.id))

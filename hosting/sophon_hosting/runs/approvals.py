@@ -14,7 +14,6 @@ from sophon.failure_log import log_failure
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.settings import ApprovalSettings
 from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.contract import Store
 from sophon.tools.registry import Toolbox
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
@@ -23,6 +22,7 @@ from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.held_questions import HeldQuestions
 from sophon_hosting.runs.queue_entries import build_queue_entry
+from sophon_hosting.store.contract import HostStore
 from sophon_middlewares.inner.approval import DECIDED_BY_TIMEOUT, timeout_decision
 from sophon_middlewares.inner.call_checks import find_argument_error
 
@@ -78,7 +78,7 @@ class ApprovalService:
 
     def __init__(
         self,
-        store: Store,
+        store: HostStore,
         queue: TaskQueue,
         decisions: DecisionWriter,
         *,

@@ -6,6 +6,7 @@ from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approvals import SignalRun
+from sophon_hosting.store.contract import host_store
 
 CANCEL_TIMEOUT_SECONDS = 1.0
 """Maximum duration of a `cancel` call."""
@@ -34,7 +35,7 @@ class RunCancellation:
 
     async def cancel(self, task_id: str) -> Run:
         """Do what `Host.cancel` does. Raises NotFound, StoreError."""
-        runs, clock = self._services.store.runs, self._services.clock
+        runs, clock = host_store(self._services).runs, self._services.clock
         run = await runs.request_cancel(task_id)
         end = clock.monotonic() + CANCEL_TIMEOUT_SECONDS
         is_signalled = False

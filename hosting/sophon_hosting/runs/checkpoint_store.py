@@ -3,7 +3,6 @@
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
 from sophon.extensions import Key
-from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run, RunStore
 from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.unit_of_work import UnitOfWork
@@ -13,6 +12,7 @@ from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.runs.checkpoint_builder import CheckpointBuilder
 from sophon_hosting.runs.checkpoint_reader import LoadedCheckpoint, read_checkpoint, refers_to_history
 from sophon_hosting.runs.traces import build_outcome_trace, to_writes
+from sophon_hosting.store.contract import HostStore
 
 CHECKPOINT_BUILDER: Key[CheckpointBuilder] = Key("checkpoint_builder")
 """Knows what the store has of the turn's checkpoints; missing until the first one."""
@@ -57,7 +57,7 @@ async def suspend_run(event_bus: EventBus, runs: RunStore, active_run: ActiveRun
         raise
 
 
-async def load_checkpoint(store: Store, run: Run) -> LoadedCheckpoint:
+async def load_checkpoint(store: HostStore, run: Run) -> LoadedCheckpoint:
     """Return the state of a run that has a checkpoint. Raises StateError, StoreError."""
     assert run.checkpoint is not None
     logs = await store.runs.load_logs(run.id)

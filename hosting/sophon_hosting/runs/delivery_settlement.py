@@ -16,6 +16,7 @@ from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.lease_renewal import LeaseRenewal
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -63,7 +64,7 @@ class DeliverySettlement:
         await self._record_lost_usage(active_run)
         self._release(active_run, delivery)
         if active_run.is_elsewhere:
-            await give_back(active_run, delivery, self._queue, self._services.store.runs)
+            await give_back(active_run, delivery, self._queue, host_store(self._services).runs)
             return
         if active_run.has_lost_lease:
             return
@@ -139,7 +140,7 @@ async def write_until_stored(services: Services, active_run: ActiveRun, write: C
         try:
             return await write()
         except StoreUnavailable:
-            await _wait(active_run, services.store.health.wait_until_writable)
+            await _wait(active_run, host_store(services).health.wait_until_writable)
             await _wait(active_run, partial(services.clock.sleep, backoff_seconds))
         backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
 

@@ -11,6 +11,7 @@ from sophon.stores.runs.contract import Run
 from sophon.stores.trajectories.contract import FeedbackResult
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.late_judgements import learn_later
+from sophon_hosting.store.contract import host_store
 
 
 class FeedbackRecorder:
@@ -39,7 +40,7 @@ class FeedbackRecorder:
         feedback = Feedback(
             run.id, principal, float(value), services.clock.now(), redact(text.strip()), source, run.session_id
         )
-        result = await services.store.trajectories.rate(feedback)
+        result = await host_store(services).trajectories.rate(feedback)
         if result.is_changed:
             self._event_bus.emit(
                 FeedbackRecorded(

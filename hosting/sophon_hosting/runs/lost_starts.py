@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from sophon.errors import StoreError
 from sophon.failure_log import log_failure
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
+from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
 
@@ -21,7 +21,7 @@ class LostStarts:
     that did not wait for it. So the number of starts that are accounted for is kept beside the count.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: HostStore) -> None:
         self._runs, self._state = store.runs, store.channel_state
         self._counts: dict[str, int] | None = None
         """Lost starts by run; None before `count`."""

@@ -9,6 +9,7 @@ from sophon.services import Services
 from sophon.settings.sections.rate_limits import RateLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon_hosting.queue.errors import TooManyMessages
+from sophon_hosting.store.contract import host_store
 
 CLIENT_CHANNELS = frozenset({"cli", "hub", "local"})
 """Channels of runs whose senders have a token or this machine; the others are chat platforms."""
@@ -37,7 +38,9 @@ class MessageRateLimiter:
             return Reservation((), ())
         services = self._services
         async with self._lock:
-            reserved = await services.rate_windows.reserve(limits, services.clock, services.store.rate_windows.load)
+            reserved = await services.rate_windows.reserve(
+                limits, services.clock, host_store(services).rate_windows.load
+            )
         if isinstance(reserved, RateExceeded):
             raise build_refusal(reserved)
         return reserved

@@ -15,7 +15,6 @@ from sophon.context.usage_counts import UsageCounts
 from sophon.errors import ChainError, NotFound, StoreUnavailable
 from sophon.events import Emit, Event
 from sophon.messages import Response
-from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.run_fence import OutdatedRun, RunFence, StaleRun
 from sophon.stores.runs.contract import BeginResult, FinishResult, Run, RunError, RunOutcome, Withdrawal
@@ -31,6 +30,7 @@ from sophon_hosting.runs.decision_writer import build_resolution_event
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.traces import find_outcome_trace, to_writes
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
+from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
 
@@ -50,7 +50,7 @@ class OutcomeWriter:
 
     def __init__(
         self,
-        store: Store,
+        store: HostStore,
         event_bus: EventBus,
         clock: Clock,
         build_outbound: OutboundBuilder = build_answer_entries,
@@ -170,7 +170,7 @@ class RunTurnLog:
     """
 
     def __init__(
-        self, active_runs: ActiveRuns, outcome_writer: OutcomeWriter, store: Store, event_bus: EventBus
+        self, active_runs: ActiveRuns, outcome_writer: OutcomeWriter, store: HostStore, event_bus: EventBus
     ) -> None:
         self._active_runs, self._outcome_writer = active_runs, outcome_writer
         self._store, self._event_bus = store, event_bus

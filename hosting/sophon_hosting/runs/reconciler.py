@@ -18,6 +18,7 @@ from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.held_questions import HeldQuestions
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import has_decision
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -84,7 +85,7 @@ class RunReconciler:
         candidates: list[PendingRun] = await self._list_lost_candidates() if self._queue.is_shared else []
         # The running ones first: each comes before the queued ones of its session.
         seen = {candidate.id for candidate in candidates}
-        candidates += [each for each in await self._services.store.runs.list_pending() if each.id not in seen]
+        candidates += [each for each in await host_store(self._services).runs.list_pending() if each.id not in seen]
         missing_ids: set[str] = set()
         for start in range(0, len(candidates), BATCH_RUNS):
             missing_ids |= await self._reconcile_batch(candidates[start : start + BATCH_RUNS])
@@ -101,7 +102,7 @@ class RunReconciler:
         if active_run is None:
             return
         self._held.wake_run(run_id)
-        store, agents = self._services.store, self._services.agents
+        store, agents = host_store(self._services), self._services.agents
         run = await store.runs.find(run_id)
         if run is not None and run.cancel_requested:
             active_run.cancel()
@@ -112,7 +113,7 @@ class RunReconciler:
 
     async def _list_lost_candidates(self) -> list[PendingRun]:
         """Return the running runs that are not this process's; any of them may have lost its delivery."""
-        running = await self._services.store.runs.list_running()
+        running = await host_store(self._services).runs.list_running()
         return [run for run in running if self._active_runs.get(run.id) is None]
 
     async def _reconcile_batch(self, batch: Sequence[PendingRun]) -> set[str]:
@@ -124,7 +125,7 @@ class RunReconciler:
             is_missing = candidate.id in missing_ids and self._active_runs.get(candidate.id) is None
             if not (candidate.is_signalled or is_missing):
                 continue
-            run = await self._services.store.runs.find(candidate.id)
+            run = await host_store(self._services).runs.find(candidate.id)
             if run is not None and not run.is_finished:
                 await self._reconcile_run(run, is_missing=is_missing)
         return missing_ids
@@ -144,7 +145,7 @@ class RunReconciler:
         elif is_elsewhere:
             log.warning("run %s has lost its delivery; it is enqueued again", run.id)
             await self._put(build_queue_entry(run, "resume"))
-        elif run.status == "suspended" and await has_decision(self._services.store, run):
+        elif run.status == "suspended" and await has_decision(host_store(self._services), run):
             await self._put(build_queue_entry(run, "resume"))
 
     async def _give_up_dead_letters(self, candidates: Sequence[PendingRun]) -> None:
@@ -210,7 +211,7 @@ class StuckLanes:
     async def _release_lane_of(self, waiting: PendingRun) -> None:
         session_id = waiting.session_id
         try:
-            earlier = await self._services.store.runs.list(
+            earlier = await host_store(self._services).runs.list(
                 session_id=session_id, limit=EARLIER_RUNS, whole=False, before=waiting.id
             )
         except NotFound:  # its session was deleted meanwhile

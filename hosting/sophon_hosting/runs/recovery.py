@@ -5,13 +5,13 @@ import logging
 from sophon.errors import NotFound
 from sophon.events import TaskQueued
 from sophon.services import Services
-from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.abnormal_termination import RunTerminator, interrupted_error
 from sophon_hosting.runs.lost_starts import LostStarts
 from sophon_hosting.runs.queue_entries import build_queue_entry
+from sophon_hosting.store.contract import HostStore, host_store
 
 log = logging.getLogger("sophon")
 
@@ -42,7 +42,7 @@ class RunRecovery:
     async def recover(self) -> None:
         """Recover all unfinished runs. Raises StoreError."""
         interrupted = 0
-        runs = await self._services.store.runs.list_unfinished()
+        runs = await host_store(self._services).runs.list_unfinished()
         lost = await self._lost_starts.count([run for run in runs if run.status == "running"])
         for run in runs:
             interrupted += await self._recover_run(run, lost.get(run.id, 0))
@@ -62,7 +62,7 @@ class RunRecovery:
             await self._queue.put(build_queue_entry(run), force=True)
         elif run.status == "suspended":
             await self._queue.hold_lane(run.session_id, run.id)
-            if await has_decision(self._services.store, run):
+            if await has_decision(host_store(self._services), run):
                 await self._queue.put(build_queue_entry(run, "resume"))
         elif fails:
             await self._terminator.fail_inactive(run, interrupted_error())
@@ -75,7 +75,7 @@ class RunRecovery:
         return False
 
 
-async def has_decision(store: Store, run: Run) -> bool:
+async def has_decision(store: HostStore, run: Run) -> bool:
     """Return whether a suspended run can resume: an approval was decided, or is missing and must be requested again."""
     for approval_id in run.waiting_for:
         try:

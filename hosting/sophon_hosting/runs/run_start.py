@@ -9,6 +9,7 @@ from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.runs.outcomes import begin_fence
 from sophon_hosting.runs.recovery import has_decision
+from sophon_hosting.store.contract import host_store
 
 
 class RunStarter:
@@ -32,7 +33,7 @@ class RunStarter:
 
     async def load(self, task_id: str) -> Run:
         """Return the run as the store has it. Raises NotFound, StoreError."""
-        return self._accepted_runs.take(task_id) or await self._services.store.runs.get(task_id)
+        return self._accepted_runs.take(task_id) or await host_store(self._services).runs.get(task_id)
 
     async def is_waiting_for_people(self, run: Run) -> bool:
         """Return whether a suspended run was delivered though nobody has decided: the worker that suspended it died
@@ -40,7 +41,7 @@ class RunStarter:
         """
         if run.status != "suspended" or run.cancel_requested or not self._is_shared:
             return False
-        return not await has_decision(self._services.store, run)
+        return not await has_decision(host_store(self._services), run)
 
     async def begin(self, active_run: ActiveRun, stored: Run) -> BeginVerdict:
         """Begin the run, unless its chain does that with the first records of the turn. Raises NotFound, StoreError."""
@@ -59,7 +60,9 @@ class RunStarter:
         # Before the write, which completes also if the turn is cancelled meanwhile.
         active_run.fence = RunFence(stored.id, stored.starts + 1)
         now = self._services.clock.now()
-        start = await self._services.store.runs.begin(stored.id, now, seen_starts=stored.starts, seen_text=stored.text)
+        start = await host_store(self._services).runs.begin(
+            stored.id, now, seen_starts=stored.starts, seen_text=stored.text
+        )
         if start.verdict != "begun":
             active_run.fence = None
         return start

@@ -17,6 +17,7 @@ from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.session_gate import SessionGate
+from sophon_hosting.store.contract import host_store
 
 RELEASE_TIMEOUT_SECONDS = 1.0
 """How long a deletion waits for a worker to release a run that has its outcome."""
@@ -53,7 +54,7 @@ class SessionDeletion:
 
         Raises NotFound, Busy.
         """
-        store = self._services.store
+        store = host_store(self._services)
         for attempt in range(1, MAX_ATTEMPTS + 1):
             async with self._deleting_family(session_id) as family:
                 for each in family:
@@ -75,7 +76,7 @@ class SessionDeletion:
         await self._end(goal)
         with suppress(NotFound):  # an older host has deleted the session alone
             await self.delete(goal.work_session_id)
-        await self._services.store.goals.remove(goal.id)
+        await host_store(self._services).goals.remove(goal.id)
 
     async def delete_idle(self, session_id: str, before: datetime) -> bool:
         """Delete the session as retention does, if it and its branches are idle; return whether. Cancels nothing.
@@ -84,7 +85,7 @@ class SessionDeletion:
         """
 
         async def delete_if_idle() -> None:
-            if not await self._services.store.sessions.delete_idle(session_id, before):
+            if not await host_store(self._services).sessions.delete_idle(session_id, before):
                 raise _InUse(session_id)
 
         try:
@@ -97,7 +98,7 @@ class SessionDeletion:
     @asynccontextmanager
     async def _deleting_family(self, session_id: str) -> AsyncGenerator[Sequence[str]]:
         """Delete the goals of a session and its branches, then hold the gates of these; yield their ids."""
-        for each in await self._services.store.sessions.list_family(session_id):
+        for each in await host_store(self._services).sessions.list_family(session_id):
             await self._delete_goals(each.id)
         async with self._locking_family(session_id) as family:
             yield family
@@ -108,7 +109,7 @@ class SessionDeletion:
 
         A branch that is begun while the gates are waited for is locked by a further attempt.
         """
-        sessions = self._services.store.sessions
+        sessions = host_store(self._services).sessions
         while True:
             family = [each.id for each in await sessions.list_family(session_id)]
             async with AsyncExitStack() as gates:
@@ -120,7 +121,7 @@ class SessionDeletion:
 
     async def _cancel_runs(self, session_id: str) -> None:
         """Cancel the session's runs. Raises Busy."""
-        while unfinished := await self._services.store.runs.list_unfinished(session_id):
+        while unfinished := await host_store(self._services).runs.list_unfinished(session_id):
             for run in unfinished:
                 if not (await self._cancel(run.id)).is_finished:
                     raise _busy(run)
@@ -156,19 +157,19 @@ class SessionDeletion:
 
         Each goal is ended first, so that none of its steps starts any more, and no report of it.
         """
-        goals = self._services.store.goals
+        goals = host_store(self._services).goals
         worked_in = await goals.find(session_id.removeprefix(f"{WORK_SESSION_PREFIX}-"))
         is_work_session = worked_in is not None and worked_in.work_session_id == session_id
         own = [worked_in] if worked_in is not None and is_work_session else []
         for goal in [*own, *await goals.list(session_id=session_id, limit=1000)]:
             await self._end(goal)
             for each in goal.list_work_sessions():
-                if each != session_id and await self._services.store.sessions.find(each) is not None:
+                if each != session_id and await host_store(self._services).sessions.find(each) is not None:
                     await self.delete(each)
 
     async def _end(self, goal: Goal) -> None:
         """Cancel a goal that is about to be deleted, and let no report follow, whoever else changes it meanwhile."""
-        goals = self._services.store.goals
+        goals = host_store(self._services).goals
         found: Goal | None = goal
         while found is not None and (found.is_live or not found.reported):
             ended = replace(found, reported=True)

@@ -5,6 +5,7 @@ from sophon.errors import NotFound
 from sophon.services import Services
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon_hosting.runs.approvals import ApprovalService, DecisionRefused, SignalRun, ignore_signal
+from sophon_hosting.store.contract import host_store
 
 REASON = "the sub-agent was cancelled"
 
@@ -21,11 +22,11 @@ async def cancel_sub_agent(
     if services.agents is not None and (running := services.agents.running.find(row.id)) is not None:
         running.cancel()
         return "cancelling"
-    if not await services.store.sub_agents.request_cancel(row.id):
-        found = await services.store.sub_agents.find(row.id)
+    if not await host_store(services).sub_agents.request_cancel(row.id):
+        found = await host_store(services).sub_agents.find(row.id)
         return row.state if found is None else found.state
     signal(row.task_id, "cancel")
-    for record in await services.store.approvals.list(open_only=True, session_id=row.session_id):
+    for record in await host_store(services).approvals.list(open_only=True, session_id=row.session_id):
         run_id = record.request.run_id
         if run_id == row.id or run_id.startswith(f"{row.id}/"):
             try:

@@ -13,6 +13,7 @@ from sophon_hosting.run_audience import audience_of_run, overrides_of_run
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, GOAL, is_direct_call, is_goal_step
 from sophon_hosting.runs.checkpoint_store import CHECKPOINT_BUILDER, load_checkpoint
 from sophon_hosting.runs.direct_calls import put_direct_call
+from sophon_hosting.store.contract import host_store
 from sophon_middlewares.outer.session_events.turn_start import RECORDED_SEQ
 
 
@@ -23,7 +24,7 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
     """
     audience = audience_of_run(run)
     if run.checkpoint is not None:
-        loaded = await load_checkpoint(services.store, run)
+        loaded = await load_checkpoint(host_store(services), run)
         ctx = services.restore(loaded.state)
         ctx.put(CHECKPOINT_BUILDER, loaded.builder)
         ctx.history = loaded.history
@@ -80,5 +81,5 @@ def restart_reply(ctx: Context, run: Run) -> None:
 
 async def _find_message_seq(services: Services, run: Run) -> int:
     """Return the seq under which an interrupted start has stored the run's message; 0 if none has."""
-    records = await services.store.sessions.list_records(run.session_id)
+    records = await host_store(services).sessions.list_records(run.session_id)
     return next((record.seq for record in records if record.run_id == run.id and record.kind == "message"), 0)

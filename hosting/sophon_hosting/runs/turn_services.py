@@ -4,11 +4,11 @@ from copy import copy
 from typing import cast
 
 from sophon.services import Services
-from sophon.stores.contract import Store
 from sophon.stores.waiting_store import WaitingStore
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.runs.turn_store import TurnStore
+from sophon_hosting.store.contract import HostStore, host_store
 
 
 def services_for_turn(services: Services, active_run: ActiveRun, session_id: str, event_bus: EventBus) -> Services:
@@ -17,8 +17,8 @@ def services_for_turn(services: Services, active_run: ActiveRun, session_id: str
     What the turn stores shares the transactions of its session. Its operations on the store wait while that is
     unavailable, as long as the run may wait.
     """
-    store = cast(Store, TurnStore(active_run, session_id, event_bus, services.store, services.clock))
-    active_run.store = cast(Store, WaitingStore(store, services.clock, active_run.may_wait_for_store))
+    store = cast(HostStore, TurnStore(active_run, session_id, event_bus, host_store(services), services.clock))
+    active_run.store = cast(HostStore, WaitingStore(store, services.clock, active_run.may_wait_for_store))
     view = copy(services)
     view.store = active_run.store
     return view

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection
 
@@ -15,10 +15,10 @@ from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.approvals.sql import ApprovalStore
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.audit.sql import AuditStore
-from sophon.stores.contract import Store
 from sophon.stores.run_fence import RunFence
 from sophon.stores.sessions.contract import SessionRecord, SessionStore
 from sophon.stores.sql.approval_requests import insert_request
+from sophon.stores.sql.store_part import StorePart
 from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
 from sophon.stores.tool_call_journal.sql import put_entry
@@ -26,12 +26,17 @@ from sophon.stores.unit_of_work import Write, WriteKind
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.staging import StagedPart
 from sophon_hosting.runs.active_runs import ActiveRun
+from sophon_hosting.store.contract import HostStore
+
+P = TypeVar("P", bound=StorePart)
 
 
 class TurnStore:
     """The store of one turn: what repositories collect of its writes is stored with its next transaction."""
 
-    def __init__(self, active_run: ActiveRun, session_id: str, event_bus: EventBus, store: Store, clock: Clock) -> None:
+    def __init__(
+        self, active_run: ActiveRun, session_id: str, event_bus: EventBus, store: HostStore, clock: Clock
+    ) -> None:
         self._active_run, self._session_id, self._event_bus, self._store = active_run, session_id, event_bus, store
         self._clock = clock
 
@@ -63,6 +68,10 @@ class TurnStore:
     def __getattr__(self, name: str) -> Any:
         part = self.__dict__[name] = self._collecting(getattr(self._store, name))
         return part
+
+    def part(self, kind: type[P]) -> P:
+        """Return the repository of a part of the store; see `SqlStore.part`."""
+        return cast(P, self._collecting(self._store.part(kind)))
 
     def _collecting(self, part: Any) -> Any:
         return part.collecting(self._writes.stage) if isinstance(part, TurnRepository) else part

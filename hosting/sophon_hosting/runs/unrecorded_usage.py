@@ -17,8 +17,8 @@ import orjson
 from sophon._python.private_files import create_private_file, make_private_folder
 from sophon.failure_log import log_failure
 from sophon.messages import Usage
-from sophon.stores.contract import Store
 from sophon.stores.usage.contract import Period, UsageRow
+from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
 
@@ -31,7 +31,7 @@ class UnrecordedUsageFile:
     it, which ends with the process.
     """
 
-    def __init__(self, store: Store, folder: Path) -> None:
+    def __init__(self, store: HostStore, folder: Path) -> None:
         database: Path | None = getattr(store, "file", None)
         name = sha256(store.health.name.encode()).hexdigest()[:12]
         self.path = (folder / "data" if database is None else database.parent) / f"unrecorded-usage-{name}.jsonl"

@@ -14,6 +14,7 @@ from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker, find_po
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.webhooks.results import IncomingWebhook, OutgoingWebhook
 from sophon_hosting.host import Host
+from sophon_hosting.store.contract import host_store
 from sophon_hosting.webhooks.incoming import WEBHOOK_CHANNEL, IncomingWebhooks
 from sophon_hosting.webhooks.sender import WebhookSender
 
@@ -41,7 +42,7 @@ class WebhookService:
         self._sender = WebhookSender(settings, environment, services.clock)
         self._worker = OutboxWorker(
             self._sender,
-            services.store.outbox,
+            host_store(services).outbox,
             services.clock,
             poll_seconds=find_poll_seconds(host),
             migrate_chat=_migrate_nothing,
@@ -85,13 +86,13 @@ class WebhookService:
             kind=TEST_EVENT,
             payload={"event": TEST_EVENT, "session_id": "", "task_id": "", "data": {}},
         )
-        await self._services.store.outbox.add([entry])
+        await host_store(self._services).outbox.add([entry])
         self._worker.wake()
         return entry.id
 
     async def describe(self) -> list[IncomingWebhook | OutgoingWebhook]:
         """Return each webhook with its settings, without secrets, and the deliveries of the outgoing ones by status."""
-        settings, outbox = self._services.settings.webhooks, self._services.store.outbox
+        settings, outbox = self._services.settings.webhooks, host_store(self._services).outbox
         rows: list[IncomingWebhook | OutgoingWebhook] = [
             {
                 "id": each.id,

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, exists, select, update
+from sqlalchemy import Connection, Row, delete, exists, select, update
 
 from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.errors import NotFound
@@ -19,12 +19,18 @@ from sophon.stores.runs.contract import UNFINISHED_STATUSES
 from sophon.stores.runs.sql_statements import UPDATE_SIGNAL
 from sophon.stores.sql.approval_requests import insert_request
 from sophon.stores.sql.expiry import delete_in_batches
-from sophon.stores.sql.repository import Repository, matching
+from sophon.stores.sql.repository import matching
 from sophon.stores.sql.schema import approvals, runs
+from sophon.stores.sql.store_part import StorePart
 
 
-class ApprovalStore(Repository):
+class ApprovalStore(StorePart):
     """Repository of approvals. The first decision wins, also among concurrent ones."""
+
+    @classmethod
+    def delete_session(cls, connection: Connection, session_id: str) -> None:
+        """See `StorePart.delete_session`."""
+        connection.execute(delete(approvals).where(approvals.c.session_id == session_id))
 
     async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
         """Store a request and return its record; a known id returns the existing record, decision included."""

@@ -26,9 +26,10 @@ from sophon.stores.sql.column_types import UtcTime
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.outbound_rows import add_to_runs
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.repository import Repository, in_parts
+from sophon.stores.sql.repository import in_parts
 from sophon.stores.sql.row_keys import KEYS_PER_PARENT, belongs_to, to_key, to_seq
 from sophon.stores.sql.schema import event_logs, events, sessions, traces
+from sophon.stores.sql.store_part import StorePart
 from sophon.stores.texts.sql import TextWriter, drop_unreferenced_texts
 
 _BY_SESSION = event_logs.c.session_id == bindparam("which")
@@ -60,11 +61,18 @@ _OLDEST_AT = (
 )
 
 
-class EventLog(Repository):
+class EventLog(StorePart):
     """A numbered log per session without gaps; only its oldest part is ever dropped. It is deleted with its session.
 
     Beside it are the traces of the session's tasks, which are dropped together with events of the same age.
     """
+
+    @classmethod
+    def delete_session(cls, connection: Connection, session_id: str) -> None:
+        """See `StorePart.delete_session`. The log itself is deleted by a foreign key."""
+        log = connection.execute(select(event_logs.c.number).where(event_logs.c.session_id == session_id)).scalar()
+        for table in (events, traces) if log is not None else ():
+            connection.execute(delete(table).where(belongs_to(table.c.key, log)))
 
     async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
         """Append events in order, all or none, with their outbound entries; return the last seq; traces get none.

@@ -1,11 +1,11 @@
 """The outbox: outbound messages with a delivery status, stored so that no reply is lost."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TypeAlias
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, delete, or_, select
 
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.sql import add_events
@@ -14,14 +14,15 @@ from sophon.stores.outbox import sql_statements as statements
 from sophon.stores.outbox import transitions
 from sophon.stores.sql.expiry import delete_in_batches, recheck_and_delete_in_batches
 from sophon.stores.sql.outbound_rows import add_to_runs
-from sophon.stores.sql.repository import Repository, matching
+from sophon.stores.sql.repository import matching
 from sophon.stores.sql.schema import IS_DEAD_LETTER, outbound
+from sophon.stores.sql.store_part import StorePart
 
 DeadLetterEvents: TypeAlias = Callable[[Sequence[OutboundEntry]], Sequence[LoggedEvent]]
 """Builds the events that report dead letters; called within a write, possibly in another thread."""
 
 
-class Outbox(Repository):
+class Outbox(StorePart):
     """The outbox: at-least-once delivery with an explicit status per entry.
 
     Unknown ids raise NotFound; transitions other than these raise IllegalTransition::
@@ -43,6 +44,11 @@ class Outbox(Repository):
     one is no longer needed. Of two concurrent senders of one entry, one gets IllegalTransition. Every transition
     returns the updated entry.
     """
+
+    @classmethod
+    def forget_person(cls, connection: Connection, person: str) -> Mapping[str, int]:
+        """See `StorePart.forget_person`."""
+        return {"messages": connection.execute(delete(outbound).where(outbound.c.recipient == person)).rowcount}
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:
         """Add entries in order of position, all or none; return how many were new.

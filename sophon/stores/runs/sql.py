@@ -1,12 +1,12 @@
 """SQL run store: a row per run, and a row per inbound message that was accepted with a key."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
-from sqlalchemy import Connection, Select, and_, exists, func, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, bindparam, delete, exists, func, select
 
 from sophon.clock import Clock
 from sophon.stores.events.contract import LoggedEvent
@@ -35,18 +35,56 @@ from sophon.stores.sessions.contract import SessionBranch, SessionRecord
 from sophon.stores.sessions.records import assign_seqs
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
-from sophon.stores.sql.schema import IS_UNFINISHED, inbound, outbound, runs
+from sophon.stores.sql.run_fences import check_fences
+from sophon.stores.sql.schema import IS_UNFINISHED, inbound, journal, outbound, runs
+from sophon.stores.sql.store_part import StorePart
 from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork
 from sophon.stores.usage.contract import UsageRow, UsageStore
 
+_SELECT_UNFINISHED = (
+    select(runs.c.id).where(runs.c.session_id == bindparam("which"), IS_UNFINISHED).order_by(runs.c.number).limit(1)
+)
 
-class SqlRunStore:
-    """The runs of an `SqlStore`; see `RunStore`. `usage` is stored in another store if there is one for it."""
 
-    def __init__(self, database: Database, clock: Clock, other_usage: UsageStore | None = None) -> None:
-        self._database = database
-        self._clock = clock
+class SqlRunStore(StorePart):
+    """The runs of an `SqlStore`; see `RunStore`. `usage` is stored in another store if there is one for it.
+
+    `parts` are asked for the versions of what a run is accepted for.
+    """
+
+    versions: ClassVar = {"run": select(runs.c.starts).where(runs.c.id == bindparam("which"))}
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        other_usage: UsageStore | None = None,
+        parts: Sequence[type[StorePart]] = (),
+    ) -> None:
+        super().__init__(database, clock)
         self._other_usage = other_usage
+        self._versions = {kind: query for part in (SqlRunStore, *parts) for kind, query in part.versions.items()}
+
+    @classmethod
+    def check_fences(cls, connection: Connection, fences: Iterable[RunFence]) -> None:
+        """See `StorePart.check_fences`."""
+        check_fences(connection, fences)
+
+    @classmethod
+    def has_unfinished_work(cls, connection: Connection, session_id: str) -> bool:
+        """See `StorePart.has_unfinished_work`."""
+        return connection.execute(_SELECT_UNFINISHED, {"which": session_id}).first() is not None
+
+    @classmethod
+    def delete_session(cls, connection: Connection, session_id: str) -> None:
+        """See `StorePart.delete_session`. The runs themselves are deleted by a foreign key."""
+        own_runs = select(runs.c.id).where(runs.c.session_id == session_id)
+        connection.execute(delete(journal).where(journal.c.turn.in_(own_runs)))
+
+    @classmethod
+    def find_uses(cls, rows: FromClause) -> Sequence[ColumnElement[bool]]:
+        """See `StorePart.find_uses`."""
+        return (exists().where(runs.c.session_id == rows.c.id, runs.c.finished_at.is_(None)),)
 
     async def accept(
         self,
@@ -62,7 +100,7 @@ class SqlRunStore:
         """See `RunStore.accept`."""
         more = transactions.Additions(self._clock.now(), events=events, unit=unit)
         work = partial(transactions.accept, run=run, key=key, session_owner=session_owner, branch=branch, more=more)
-        return await self._database.write(partial(work, precondition=precondition))
+        return await self._database.write(partial(work, precondition=precondition, versions=self._versions))
 
     async def begin(
         self,

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, Select, select
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.attachments.contract import ids_in_options
@@ -48,19 +48,12 @@ from sophon.stores.sessions.sql_rows import create_session, find_session
 from sophon.stores.sql.approval_requests import decide_open_requests
 from sophon.stores.sql.outbound_rows import add_entries
 from sophon.stores.sql.run_fences import check_fences
-from sophon.stores.sql.schema import goals, runs, schedules
+from sophon.stores.sql.schema import runs
 from sophon.stores.texts.sql import TextReader, TextWriter
 from sophon.stores.tool_call_journal.sql import delete_entries
 from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork, Write, WriteKind
 from sophon.stores.usage.contract import UsageRow
 from sophon.stores.usage.sql import record_usage
-
-_SELECT_VERSION = {
-    "goal": select(goals.c.version).where(goals.c.id == bindparam("which")),
-    "schedule": select(schedules.c.version).where(schedules.c.id == bindparam("which")),
-    "run": select(runs.c.starts).where(runs.c.id == bindparam("which")),
-}
-"""The version of what a run is accepted for, by `Precondition.kind`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +76,13 @@ def accept(
     branch: SessionBranch | None,
     more: Additions,
     precondition: Precondition | None,
+    versions: Mapping[str, Select[Any]],
 ) -> AcceptResult:
     known = find_by_key(connection, key) if key is not None else None
     if known is not None:
         return AcceptResult(known, created=False)
     if precondition is not None:
-        version = connection.execute(_SELECT_VERSION[precondition.kind], {"which": precondition.id}).scalar()
+        version = connection.execute(versions[precondition.kind], {"which": precondition.id}).scalar()
         check_precondition(precondition, version)
     if statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id}) is not None:
         raise run_id_taken(run.id)

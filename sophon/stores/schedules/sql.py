@@ -1,29 +1,48 @@
 """SQL schedules."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
-from sqlalchemy import Connection, Row, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, FromClause, Row, bindparam, delete, exists, func, select, update
 
 from sophon.clock import Clock
 from sophon.stores.schedules.contract import Schedule
+from sophon.stores.schedules.tables import schedules
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
-from sophon.stores.sql.repository import Repository, matching
-from sophon.stores.sql.schema import schedules
+from sophon.stores.sql.repository import matching
+from sophon.stores.sql.store_part import StorePart
 
 _COLUMNS = [column for column in schedules.c if column is not schedules.c.number]
 
 
-class ScheduleStore(Repository):
+class ScheduleStore(StorePart):
     """Repository of schedules. They are deleted with their session, and with the person who owns them."""
+
+    tables = (schedules,)
+    versions: ClassVar = {"schedule": select(schedules.c.version).where(schedules.c.id == bindparam("which"))}
 
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
         self._callbacks: list[Callable[[], None]] = []
+
+    @classmethod
+    def delete_session(cls, connection: Connection, session_id: str) -> None:
+        """See `StorePart.delete_session`."""
+        connection.execute(delete(schedules).where(schedules.c.session_id == session_id))
+
+    @classmethod
+    def find_uses(cls, rows: FromClause) -> Sequence[ColumnElement[bool]]:
+        """See `StorePart.find_uses`."""
+        return (exists().where(schedules.c.session_id == rows.c.id, schedules.c.state != "finished"),)
+
+    @classmethod
+    def forget_person(cls, connection: Connection, person: str) -> Mapping[str, int]:
+        """See `StorePart.forget_person`."""
+        return {"schedules": connection.execute(delete(schedules).where(schedules.c.owner == person)).rowcount}
 
     async def add(self, schedule: Schedule, *, limit: int | None = None) -> bool:
         """Store a schedule; return False, storing nothing, if its owner has `limit` that are not finished.

@@ -9,7 +9,6 @@ from sqlalchemy import (
     Connection,
     FromClause,
     and_,
-    bindparam,
     delete,
     exists,
     func,
@@ -20,8 +19,6 @@ from sqlalchemy import (
 )
 
 from sophon.clock import Clock
-from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
-from sophon.goals.state_machine import LIVE_STATES
 from sophon.stores.attachments.sql import delete_session_attachments
 from sophon.stores.audit.sql import blank_session_texts
 from sophon.stores.data_labels.sql import delete_session_label
@@ -63,39 +60,33 @@ from sophon.stores.sessions.sql_rows import (
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.row_keys import belongs_to, to_key
-from sophon.stores.sql.run_fences import check_fences
 from sophon.stores.sql.schema import (
-    IS_UNFINISHED,
-    approvals,
     attempts,
-    event_logs,
-    events,
     feedback,
-    goals,
-    journal,
     records,
-    runs,
-    schedules,
     sessions,
     sub_agents,
-    traces,
     trajectories,
     turn_traces,
     vectors,
 )
+from sophon.stores.sql.store_part import StorePart
 from sophon.stores.texts.sql import TextWriter
-
-_SELECT_UNFINISHED = (
-    select(runs.c.id).where(runs.c.session_id == bindparam("which"), IS_UNFINISHED).order_by(runs.c.number).limit(1)
-)
 
 
 class SqlSessionStore(Repository):
     """The sessions of an `SqlStore`; see `SessionStore`."""
 
-    def __init__(self, database: Database, clock: Clock, history_cache: HistoryCache | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        history_cache: HistoryCache | None = None,
+        parts: Sequence[type[StorePart]] = (),
+    ) -> None:
         super().__init__(database, clock)
         self.history_cache = history_cache or HistoryCache()
+        self._parts = parts
 
     async def load_history(self, session_id: str) -> History:
         """See `SessionStore.load_history`. Reads what was appended since the last load; see `HistoryCache`."""
@@ -108,7 +99,10 @@ class SqlSessionStore(Repository):
         if not records:
             return await self._database.read(partial(select_last_seq, session_id=session_id))
         new = assign_seqs(records, 0, self._clock.now())
-        return await self._database.write(partial(_append, session_id=session_id, new=new, owner=owner, fence=fence))
+        fences = [fence] if fence is not None else []
+        return await self._database.write(
+            partial(_append, self._parts, session_id=session_id, new=new, owner=owner, fences=fences)
+        )
 
     async def get_or_create(self, session_id: str, owner: str = "") -> SessionSummary:
         """See `SessionStore.get_or_create`. An existing session costs a read only."""
@@ -220,16 +214,19 @@ class SqlSessionStore(Repository):
     async def delete(self, session_id: str, *, unless_unfinished: bool = False) -> None:
         """See `SessionStore.delete`."""
         await self._delete(
-            session_id, partial(delete_session, session_id=session_id, unless_unfinished=unless_unfinished)
+            session_id,
+            partial(_delete_session, self._parts, session_id=session_id, unless_unfinished=unless_unfinished),
         )
 
     async def list_idle(self, before: datetime, limit: int = 100) -> Sequence[str]:
         """See `SessionStore.list_idle`."""
-        return await self._database.read(partial(select_idle, before=before, limit=limit))
+        return await self._database.read(partial(_select_idle, self._parts, before=before, limit=limit))
 
     async def delete_idle(self, session_id: str, before: datetime) -> bool:
         """See `SessionStore.delete_idle`."""
-        return await self._delete(session_id, partial(delete_idle_session, session_id=session_id, before=before))
+        return await self._delete(
+            session_id, partial(_delete_idle_session, self._parts, session_id=session_id, before=before)
+        )
 
     async def _delete(self, session_id: str, delete_rows: Callable[[Connection], Sequence[str] | None]) -> bool:
         """Delete with a function that returns which sessions were deleted besides; None if nothing was."""
@@ -247,10 +244,15 @@ class SqlSessionStore(Repository):
 
 
 def _append(
-    connection: Connection, session_id: str, new: Sequence[SessionRecord], owner: str, fence: RunFence | None
+    parts: Sequence[type[StorePart]],
+    connection: Connection,
+    session_id: str,
+    new: Sequence[SessionRecord],
+    owner: str,
+    fences: Sequence[RunFence],
 ) -> int:
-    if fence is not None:
-        check_fences(connection, [fence])
+    for part in parts if fences else ():
+        part.check_fences(connection, fences)
     return add_records(connection, session_id, new, owner)
 
 
@@ -289,43 +291,39 @@ def _mark(connection: Connection, session_id: str, pinned: bool | None, archived
         connection.execute(update(sessions).where(sessions.c.id.in_(branches)).values(values))
 
 
-def delete_session(connection: Connection, session_id: str, *, unless_unfinished: bool) -> Sequence[str]:
-    """Delete a session with its branches, and the sessions in which their goals work; return the ids of the others."""
+def _delete_session(
+    parts: Sequence[type[StorePart]], connection: Connection, session_id: str, *, unless_unfinished: bool
+) -> Sequence[str]:
+    """Delete a session with its branches, and the sessions that their work has used; return the ids of the others."""
     branches = [each.id for each in list_family(connection, session_id)]
-    found = [each for branch in branches for each in _delete_goals(connection, branch)]
-    goal_sessions = [each for each in found if connection.execute(SELECT_SESSION, {"which": each}).one_or_none()]
-    with_it = [each for each in dict.fromkeys([*branches, *goal_sessions]) if each != session_id]
+    found = [each for branch in branches for part in parts for each in part.delete_linked(connection, branch)]
+    linked = [each for each in found if connection.execute(SELECT_SESSION, {"which": each}).one_or_none()]
+    with_it = [each for each in dict.fromkeys([*branches, *linked]) if each != session_id]
     for each in (session_id, *with_it) if unless_unfinished else ():
-        if connection.execute(_SELECT_UNFINISHED, {"which": each}).first() is not None:
+        if any(part.has_unfinished_work(connection, each) for part in parts):
             raise session_busy(each)
-    _delete_one(connection, session_id)
-    for each in with_it:
-        _delete_one(connection, each)
+    for each in (session_id, *with_it):
+        _delete_one(parts, connection, each)
     return with_it
 
 
-def _delete_goals(connection: Connection, session_id: str) -> Sequence[str]:
-    """Delete the goals of a chat or of a session of work; return the ids of the other sessions in which they work."""
-    own = or_(goals.c.session_id == session_id, goals.c.work_session_id == session_id)
-    found = [Goal.from_json(data) for data in connection.execute(select(goals.c.data).where(own)).scalars()]
-    connection.execute(delete(goals).where(own))
-    return [each for goal in found for each in goal.list_work_sessions() if each != session_id]
-
-
-def delete_idle_session(connection: Connection, session_id: str, before: datetime) -> Sequence[str] | None:
+def _delete_idle_session(
+    parts: Sequence[type[StorePart]], connection: Connection, session_id: str, before: datetime
+) -> Sequence[str] | None:
     """Do the same to a session that is idle since a time; None, deleting nothing, for any other."""
-    if not is_idle(connection, session_id, before):
+    is_idle = select(sessions.c.id).where(sessions.c.id == session_id, _is_idle(parts, before))
+    if connection.execute(is_idle).one_or_none() is None:
         return None
-    return delete_session(connection, session_id, unless_unfinished=False)
+    return _delete_session(parts, connection, session_id, unless_unfinished=False)
 
 
-def _delete_one(connection: Connection, session_id: str) -> None:
+def _delete_one(parts: Sequence[type[StorePart]], connection: Connection, session_id: str) -> None:
     own_copies = sessions.c.forked_from == session_id
     connection.execute(update(sessions).where(own_copies).values(forked_from=None, forked_at=None))
     blank_session_texts(connection, session_id)
     delete_session_label(connection, session_id)
     delete_session_grants(connection, session_id)
-    for table in (schedules, trajectories, feedback, sub_agents, turn_traces, vectors):
+    for table in (trajectories, feedback, sub_agents, turn_traces, vectors):
         connection.execute(delete(table).where(table.c.session_id == session_id))
     delete_session_memories(connection, session_id)
     # What was spent stays in the totals, but is nothing of the next session of that id.
@@ -333,44 +331,26 @@ def _delete_one(connection: Connection, session_id: str) -> None:
     session = find_row(connection, session_id)
     remove_messages(connection, session.number, session_id, session.owner)
     delete_session_attachments(connection, session.number)
-    connection.execute(delete(approvals).where(approvals.c.session_id == session_id))
-    own_runs = select(runs.c.id).where(runs.c.session_id == session_id)
-    connection.execute(delete(journal).where(journal.c.turn.in_(own_runs)))
-    log = connection.execute(select(event_logs.c.number).where(event_logs.c.session_id == session_id)).scalar()
+    for part in parts:
+        part.delete_session(connection, session_id)
     connection.execute(delete(records).where(belongs_to(records.c.key, session.number)))
-    if log is not None:
-        connection.execute(delete(events).where(belongs_to(events.c.key, log)))
-        connection.execute(delete(traces).where(belongs_to(traces.c.key, log)))
     # Foreign keys cascade to the other tables.
     connection.execute(delete(sessions).where(BY_ID), {"which": session_id})
 
 
-def select_idle(connection: Connection, before: datetime, limit: int) -> list[str]:
+def _select_idle(parts: Sequence[type[StorePart]], connection: Connection, before: datetime, limit: int) -> list[str]:
     """Return the ids of idle sessions, the oldest first."""
-    query = select(sessions.c.id).where(_is_idle(before)).order_by(sessions.c.updated_at, sessions.c.number)
+    query = select(sessions.c.id).where(_is_idle(parts, before)).order_by(sessions.c.updated_at, sessions.c.number)
     return list(connection.execute(query.limit(max(limit, 0))).scalars())
 
 
-def is_idle(connection: Connection, session_id: str, before: datetime) -> bool:
-    """Return whether a session is idle; False for one that does not exist."""
-    query = select(sessions.c.id).where(sessions.c.id == session_id, _is_idle(before))
-    return connection.execute(query).one_or_none() is not None
-
-
-def _is_idle(before: datetime) -> ColumnElement[bool]:
+def _is_idle(parts: Sequence[type[StorePart]], before: datetime) -> ColumnElement[bool]:
     """Return the condition for a session that is idle with all its branches."""
     branch = sessions.alias()
     is_branch = (branch.c.family == sessions.c.family) & (branch.c.owner == sessions.c.owner)
-    is_branch_used = exists().where(is_branch, not_(_is_row_idle(branch, before)))
-    return and_(_is_row_idle(sessions, before), or_(sessions.c.family.is_(None), not_(is_branch_used)))
+    is_branch_used = exists().where(is_branch, not_(_is_row_idle(parts, branch, before)))
+    return and_(_is_row_idle(parts, sessions, before), or_(sessions.c.family.is_(None), not_(is_branch_used)))
 
 
-def _is_row_idle(rows: FromClause, before: datetime) -> ColumnElement[bool]:
-    is_run = exists().where(runs.c.session_id == rows.c.id, runs.c.finished_at.is_(None))
-    is_scheduled = exists().where(schedules.c.session_id == rows.c.id, schedules.c.state != "finished")
-    has_goal = exists().where(goals.c.session_id == rows.c.id, goals.c.state.in_(LIVE_STATES))
-    first = goals.c.work_session_id
-    # `Goal.list_work_sessions`: the others have a number behind the name of the first one.
-    is_other = func.substr(rows.c.id, 1, func.length(first) + 1) == first + "-"
-    is_worked_in = rows.c.id.startswith(f"{WORK_SESSION_PREFIX}-") & exists().where(or_(first == rows.c.id, is_other))
-    return and_(rows.c.updated_at < before, not_(or_(is_run, is_scheduled, has_goal, is_worked_in)))
+def _is_row_idle(parts: Sequence[type[StorePart]], rows: FromClause, before: datetime) -> ColumnElement[bool]:
+    return and_(rows.c.updated_at < before, *(not_(each) for part in parts for each in part.find_uses(rows)))

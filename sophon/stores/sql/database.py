@@ -3,14 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import URL, Connection
+from sqlalchemy import URL, Connection, Table
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -20,7 +20,12 @@ from sophon.stores.health import StoreHealth
 from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, describe_url, enable_wal
 from sophon.stores.sql.errors import to_runtime_error, to_store_error
 from sophon.stores.sql.older_hosts import check_no_older_hosts
-from sophon.stores.sql.schema_migration import create_or_migrate_schema, find_schema_gaps, is_schema_current
+from sophon.stores.sql.schema_migration import (
+    create_or_migrate_schema,
+    find_schema_gaps,
+    is_schema_current,
+    lacks_added_tables,
+)
 from sophon.stores.sql.sqlite_integrity import describe_damage
 from sophon.stores.sql.sqlite_log import find_log_problem
 from sophon.stores.sql.thread_connections import ThreadConnections
@@ -47,11 +52,17 @@ class Database:
     """Access of the repositories to a database; `ThreadedDatabase` and `MemoryDatabase` implement it.
 
     Every later read sees what a completed write wrote. `health` learns from every operation whether the database is
-    available.
+    available. `added` are the tables that its schema has beside those of a chain.
     """
 
-    def __init__(self, name: str, errors: tuple[type[Exception], ...], file: Path | None = None) -> None:
-        self.name, self.file = name, file
+    def __init__(
+        self,
+        name: str,
+        errors: tuple[type[Exception], ...],
+        file: Path | None = None,
+        added: Sequence[Table] = (),
+    ) -> None:
+        self.name, self.file, self.added = name, file, tuple(added)
         self.health = StoreHealth(name)
         # Prepared statements call the driver directly, so its own errors reach us too.
         self.database_errors = errors
@@ -116,7 +127,13 @@ class ThreadedDatabase(Database):
     current.
     """
 
-    def __init__(self, url: URL, lock_timeout_seconds: float, on_open: Callable[[Connection], object]) -> None:
+    def __init__(
+        self,
+        url: URL,
+        lock_timeout_seconds: float,
+        on_open: Callable[[Connection], object],
+        added: Sequence[Table] = (),
+    ) -> None:
         name = describe_url(url)
         self._lock_timeout_seconds = lock_timeout_seconds
         self._on_open = on_open
@@ -126,7 +143,7 @@ class ThreadedDatabase(Database):
         except (SQLAlchemyError, ModuleNotFoundError) as error:
             raise to_store_error(name, error) from error
         file = Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
-        super().__init__(name, (SQLAlchemyError, self._write_engine.dialect.loaded_dbapi.Error), file)
+        super().__init__(name, (SQLAlchemyError, self._write_engine.dialect.loaded_dbapi.Error), file, added)
         self._read_connections = ThreadConnections(self._read_engine)
         self._write_connections = ThreadConnections(self._write_engine)
         self._open_lock = asyncio.Lock()
@@ -229,13 +246,14 @@ class ThreadedDatabase(Database):
             current = is_schema_current(connection, self.name)
             if current:
                 self._check_schema(connection)
+                current = not lacks_added_tables(connection, self.added)
         enable_wal(self._write_engine, self._lock_timeout_seconds)
         with self._write_engine.begin() as connection:
             # It is checked again under the lock: of two processes that open a new database, only one makes its schema.
             if not current:
                 if not force:
                     check_no_older_hosts(connection, self.name)
-                create_or_migrate_schema(connection)
+                create_or_migrate_schema(connection, self.added)
                 self._check_schema(connection)
             self._on_open(connection)
 
@@ -246,7 +264,7 @@ class ThreadedDatabase(Database):
             raise StoreError(self.name, describe_damage(file, [problem]))
 
     def _check_schema(self, connection: Connection) -> None:
-        gaps = find_schema_gaps(connection)
+        gaps = find_schema_gaps(connection, self.added)
         if gaps:
             raise StoreError(self.name, f"its schema is incomplete: {'; '.join(gaps[:3])}; restore a backup")
 

@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.engine.mock import MockConnection
 
 from sophon.errors import StoreError
-from sophon.stores.sql.schema import metadata
+from sophon.stores.sql.schema import CHAIN_TABLES, metadata
 from sophon.stores.sql.schema.schema_metadata import repeat_conditions
 
 REVISIONS = ("0001",)
@@ -88,15 +88,26 @@ def read_version(connection: Connection) -> str | None:
     return connection.execute(select(_versions.c.version_num)).scalar_one_or_none()
 
 
-def find_schema_gaps(connection: Connection) -> list[str]:
-    """Return one line per table or column that the schema lacks, although its version is current."""
+def find_schema_gaps(connection: Connection, added: Sequence[Table] = ()) -> list[str]:
+    """Return one line per table or column that the schema lacks, although its version is current.
+
+    Of a store that nobody has opened with the `added` tables, these are no gap: see `lacks_added_tables`.
+    """
     present = _read_columns(connection)
-    gaps = [f"the table {name} is missing" for name in metadata.tables if name not in present]
-    for name, table in metadata.tables.items():
-        columns = present.get(name)
-        if columns is not None:
-            gaps += [f"the column {name}.{each.name} is missing" for each in table.c if each.name not in columns]
+    is_new = not any(table.name in present for table in added)
+    gaps = list[str]()
+    for table in CHAIN_TABLES if is_new else (*CHAIN_TABLES, *added):
+        columns = present.get(table.name)
+        if columns is None:
+            gaps.append(f"the table {table.name} is missing")
+        else:
+            gaps += [f"the column {table.name}.{each.name} is missing" for each in table.c if each.name not in columns]
     return gaps
+
+
+def lacks_added_tables(connection: Connection, added: Sequence[Table]) -> bool:
+    """Return whether a schema has none of the tables that somebody adds to those of a chain."""
+    return bool(added) and not inspect(connection).has_table(added[0].name)
 
 
 def _read_columns(connection: Connection) -> dict[str, set[str]]:
@@ -110,21 +121,24 @@ def _read_columns(connection: Connection) -> dict[str, set[str]]:
     return columns
 
 
-def create_or_migrate_schema(connection: Connection) -> None:
-    """Make the schema of an empty database, or run the missing migrations, inside the connection's transaction."""
-    if inspect(connection).has_table(VERSION_TABLE):
-        migrate_schema(connection)
+def create_or_migrate_schema(connection: Connection, added: Sequence[Table] = ()) -> None:
+    """Make the schema of an empty database, or what is missing of one, inside the connection's transaction."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        create_tables(connection, (*CHAIN_TABLES, *added))
+        _versions.create(connection)
+        connection.execute(insert(_versions).values(version_num=newest_version()))
         return
-    create_tables(connection)
-    _versions.create(connection)
-    connection.execute(insert(_versions).values(version_num=newest_version()))
+    if read_version(connection) != newest_version():
+        migrate_schema(connection)
+    if lacks_added_tables(connection, added):
+        create_tables(connection, added)
 
 
-def create_tables(connection: Connection | MockConnection) -> None:
-    """Make all tables and indexes of the newest version in an empty database."""
+def create_tables(connection: Connection | MockConnection, tables: Sequence[Table]) -> None:
+    """Make these tables, none of which exists, with their indexes."""
     if connection.dialect.name == "postgresql":
         repeat_conditions()
-    metadata.create_all(connection, checkfirst=False)
+    metadata.create_all(connection, tables, checkfirst=False)
 
 
 def migrate_schema(connection: Connection) -> None:

@@ -1,24 +1,31 @@
 """SQL journal."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, or_, select
 
+from sophon.clock import Clock
 from sophon.messages import ToolResult
 from sophon.stores.run_fence import RunFence
 from sophon.stores.sql.column_types import SafeText, escape_text
+from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement, prepare_upsert
 from sophon.stores.sql.repository import Repository
-from sophon.stores.sql.run_fences import check_fences
 from sophon.stores.sql.schema import journal, runs
+from sophon.stores.sql.store_part import StorePart
 from sophon.stores.tool_call_journal.contract import JournalEntry
 
 
 class SqlJournal(Repository):
     """The journal of an `SqlStore`; see `Journal`."""
+
+    def __init__(self, database: Database, clock: Clock, parts: Sequence[type[StorePart]] = ()) -> None:
+        super().__init__(database, clock)
+        self._parts = parts
 
     async def start(self, run_id: str, call_id: str, tool: str) -> None:
         """See `Journal.start`."""
@@ -35,7 +42,8 @@ class SqlJournal(Repository):
 
     async def delete(self, run_id: str, *, fence: RunFence | None = None) -> None:
         """See `Journal.delete`."""
-        await self._database.write(partial(_delete, run_id=run_id, fence=fence))
+        fences = [fence] if fence is not None else []
+        await self._database.write(partial(_delete, self._parts, run_id=run_id, fences=fences))
 
     async def expire(self, before: datetime) -> int:
         """See `Journal.expire`. Uses a transaction per batch of turns."""
@@ -65,9 +73,9 @@ def _entries(connection: Connection, run_id: str) -> dict[str, JournalEntry]:
     }
 
 
-def _delete(connection: Connection, run_id: str, fence: RunFence | None) -> None:
-    if fence is not None:
-        check_fences(connection, [fence])
+def _delete(parts: Sequence[type[StorePart]], connection: Connection, run_id: str, fences: Sequence[RunFence]) -> None:
+    for part in parts if fences else ():
+        part.check_fences(connection, fences)
     delete_entries(connection, run_id)
 
 

@@ -10,13 +10,13 @@ from sophon import Services
 from sophon.principals import channel_person_principal
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import Channel
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.channels.contract.test_every_channel import CHATS, channel
 from tests.hosting.channels.test_platforms import answer, pay
@@ -41,7 +41,7 @@ class Asking:
         self.channel = channel
         settings = {"Planning": {"Mode": "Never"}, "AgentExecution": {"Titles": False}, "Approval": approval}
         self._services = Services(
-            models=FunctionModel(answer), tools=[pay], settings=settings, store=SqlStore("memory://")
+            models=FunctionModel(answer), tools=[pay], settings=settings, store=SqlHostStore("memory://")
         )
         self.supervisor = ChannelSupervisor(self._services, [ConfiguredChannel(channel, AccessPolicy())])
         self.host = Host(self._services, twelve(self._services), build_outbound=self.supervisor.replies)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.errors import StoreUnavailable
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_channels.contract import SendAmbiguous, SendDeferred, SendSucceeded, SendUnauthorized, SendUndeliverable
 from sophon_channels.errors import ChannelError
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.channels.email.mail_server import ADA, SERVER, MailServer, needs_dovecot, write_mail
 
 pytestmark = pytest.mark.usefixtures("email_package")
@@ -39,10 +39,10 @@ async def answer(request: ModelRequest) -> str | ModelResponse:
 async def open_host(server: MailServer) -> AsyncIterator[Callable[..., Any]]:
     opened: list[HostServer] = []
 
-    async def open_host(store: SqlStore | None = None) -> HostServer:
+    async def open_host(store: SqlHostStore | None = None) -> HostServer:
         settings = {"Planning": {"Mode": "Never"}, "AgentExecution": {"Titles": False}}
         services = Services(
-            store=store or SqlStore("memory://"), models=FunctionModel(answer), tools=[pay], settings=settings
+            store=store or SqlHostStore("memory://"), models=FunctionModel(answer), tools=[pay], settings=settings
         )
         host = HostServer(services, server.environment)
         opened.append(host)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.stores.runs.contract import Run
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
+from sophon_hosting.store.factory import host_store_from_url
 from tests.agents import Workshop
 from tests.databases import SQLITE, copy_database
 
@@ -57,7 +57,7 @@ async def shop(tmp_path: Path) -> AsyncIterator[HostedShop]:
     workshop = HostedShop(folder)
     workshop.write("helper")
     copy_database(tmp_path)
-    workshop.store = store_from_url(SQLITE, folder=tmp_path, clock=workshop.clock)
+    workshop.store = host_store_from_url(SQLITE, folder=tmp_path, clock=workshop.clock)
     workshop.options["store"] = workshop.store
     workshop.hosts = []
     await workshop.store.open()

@@ -10,8 +10,8 @@ import pytest
 import socketio
 
 from sophon.clock import SystemClock
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.agents import Workshop, ask, call
 
 PATIENCE_SECONDS = 60
@@ -52,7 +52,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     shop = Workshop(folder, Tools={"FilesRoot": str(tmp_path / "files")})
     shop.write("helper", "tools: [look, wait]")
     (folder / "broken.md").write_text("no front matter")
-    shop.options |= {"clock": SystemClock(), "store": SqlStore("memory://")}
+    shop.options |= {"clock": SystemClock(), "store": SqlHostStore("memory://")}
     site = HostServer(shop.open(), {})
     address = bind_address("127.0.0.1", 0)
     with address.socket:

@@ -12,7 +12,6 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.clock import Clock
 from sophon.stores.contract import Store
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon.turn.chat_overrides import ChatOverrides
 from sophon_channels.access_policy import AccessPolicy
@@ -26,6 +25,7 @@ from sophon_hosting.fanout.contract import HostFanout
 from sophon_hosting.host import Host
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
 from tests.channels.email.page_package import email_package as email_package
@@ -164,7 +164,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             off_the_record: bool = False,
             **settings: Any,
         ) -> Running:
-            channel, brain, store = channel or SyntheticChannel(), brain or Brain(), store or SqlStore("memory://")
+            channel, brain, store = channel or SyntheticChannel(), brain or Brain(), store or SqlHostStore("memory://")
             services = Services(
                 models=brain.model(),
                 tools=[brain.tool(), brain.critical_tool(), *tools],

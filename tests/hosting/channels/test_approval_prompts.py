@@ -9,10 +9,10 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, ToolCall
 from sophon.approvals import Decision
-from sophon.stores.sql_store import SqlStore
 from sophon_channels.contract import ChatLocation, Person
 from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.channels.conftest import Brain
 
 EVE, BOSS = Person("2", "Eve"), Person("9", "Grace")
@@ -169,7 +169,7 @@ class SlowToFind:
 
 
 async def test_a_question_is_stored_once_its_event_is_published_however_busy_the_store_is(start) -> None:
-    store, published, known = SqlStore("memory://"), asyncio.Event(), []
+    store, published, known = SqlHostStore("memory://"), asyncio.Event(), []
     store.approvals = SlowToFind(store.approvals, published)
     running = await start(store=store)
 

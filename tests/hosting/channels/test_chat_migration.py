@@ -7,22 +7,22 @@ import pytest
 
 from sophon.errors import StoreError
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.contract import ChatLocation
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 OLD, NEW = ChatLocation("-20", "group"), ChatLocation("-100", "group")
 
 
 @pytest.fixture
-def store() -> SqlStore:
-    return SqlStore("memory://", clock=VirtualClock())
+def store() -> SqlHostStore:
+    return SqlHostStore("memory://", clock=VirtualClock())
 
 
 @pytest.fixture
-def chats(store: SqlStore) -> ChatState:
+def chats(store: SqlHostStore) -> ChatState:
     return ChatState(SyntheticChannel(), store, VirtualClock())
 
 
@@ -44,7 +44,7 @@ async def test_a_thread_that_began_anew_stays_in_that(chats: ChatState) -> None:
 
 @pytest.mark.parametrize("kind", ["session", "moved"])
 async def test_a_move_that_failed_in_its_middle_is_done_when_it_comes_again(
-    chats: ChatState, store: SqlStore, kind: str
+    chats: ChatState, store: SqlHostStore, kind: str
 ) -> None:
     begun, put = await chats.start_new_session(OLD, "w1"), store.channel_state.put
     failures: list[Mapping[str, Any]] = []

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from sophon.errors import StateError
-from sophon.stores.factory import store_from_url
 from sophon_channels.contract import ChannelAttachment, ChatLocation, MessageEdited
 from sophon_channels.testing import DEFAULT_LOCATION
 from sophon_hosting.observability.log_context import LogContextFilter
+from sophon_hosting.store.factory import host_store_from_url
 
 SECRET = "xylophone-4711"
 GROUP = ChatLocation("-20", "group")
@@ -29,7 +29,7 @@ def all_bytes(folder: Path) -> bytes:
 
 
 async def test_what_is_said_is_answered_and_not_stored(start: Any, tmp_path: Path) -> None:
-    store = store_from_url("sqlite:///kept.db", folder=tmp_path)
+    store = host_store_from_url("sqlite:///kept.db", folder=tmp_path)
     running = await start(off_the_record=True, store=store)
     assert await say(running, "kept before") == "You said: kept before"
     assert (await running.answer("/otr")).startswith("🔒 Off the record until /new")

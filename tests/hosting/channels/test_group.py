@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from sophon import Services
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.host import Host
 from sophon_hosting.leadership.membership import GroupMembership
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.channels.conftest import LET_IN, Brain
 
@@ -40,7 +40,9 @@ class Process:
 
 
 @asynccontextmanager
-async def processes(clock: VirtualClock, store: SqlStore, *, is_shared: bool = True) -> AsyncGenerator[list[Process]]:
+async def processes(
+    clock: VirtualClock, store: SqlHostStore, *, is_shared: bool = True
+) -> AsyncGenerator[list[Process]]:
     made: list[Process] = []
     for _ in range(2):
         services = Services(models=Brain().model(), store=store, clock=clock)
@@ -81,7 +83,7 @@ def entry(number: int, channel: SyntheticChannel) -> OutboundEntry:
 
 async def test_one_process_polls_and_sends_and_another_takes_over() -> None:
     clock = VirtualClock(auto=False)
-    store = SqlStore("memory://", clock=clock)
+    store = SqlHostStore("memory://", clock=clock)
     async with processes(clock, store) as both:
         await advance_until(clock, lambda: any(each.is_running for each in both))
         await clock.advance(20)
@@ -99,6 +101,6 @@ async def test_one_process_polls_and_sends_and_another_takes_over() -> None:
 
 async def test_processes_that_lead_without_a_lease_both_poll() -> None:
     clock = VirtualClock(auto=False)
-    async with processes(clock, SqlStore("memory://", clock=clock), is_shared=False) as both:
+    async with processes(clock, SqlHostStore("memory://", clock=clock), is_shared=False) as both:
         await clock.advance(20)
         assert [each.is_running for each in both] == [True, True]

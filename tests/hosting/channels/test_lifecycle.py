@@ -10,7 +10,6 @@ import pytest
 from sophon.approvals import Decision
 from sophon.errors import StoreError
 from sophon.stores.runs.contract import Run
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChannelAttachment, ChatLocation
@@ -18,6 +17,7 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
 from sophon_hosting.channels import connected_channel
 from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 GROUP = ChatLocation("-20", "group")
 
@@ -29,7 +29,7 @@ async def asked(running: Any) -> None:
 
 async def test_a_channel_begins_again_after_a_failure_of_the_store(start, monkeypatch) -> None:
     monkeypatch.setattr(connected_channel, "START_RETRY_SECONDS", 0)
-    store = SqlStore("memory://")
+    store = SqlHostStore("memory://")
     kept, failures = store.channel_state.expire, [StoreError("memory", "the disk is full")]
 
     async def expire(*some: Any) -> int:
@@ -54,7 +54,7 @@ async def test_what_another_process_decided_is_told_in_the_chat(start, monkeypat
 
 
 async def test_a_session_that_somebody_made_under_the_name_of_a_chat_hears_nothing_of_it(start) -> None:
-    store = SqlStore("memory://")
+    store = SqlHostStore("memory://")
     await store.sessions.get_or_create("synthetic-10", "bob")
     running = await start(store=store)
     await running.channel.deliver_message("a secret")

@@ -6,11 +6,11 @@ import pytest
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, Person
 from sophon_hosting.channels.pairing import CODE_LIFETIME, PairingService
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 EVE = Person("2", "Eve")
 
@@ -22,7 +22,7 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 def pairing(clock: Clock) -> PairingService:
-    return PairingService(SqlStore("memory://", clock=clock), clock)
+    return PairingService(SqlHostStore("memory://", clock=clock), clock)
 
 
 async def asks(pairing: PairingService, person: Person = EVE) -> str | None:

@@ -10,10 +10,10 @@ import pytest
 
 from sophon import Services
 from sophon.clock import SystemClock
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.channels.pairing import PAIRED_MESSAGE
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.channels.telegram.bot_api import TOKEN, BotApi
 from tests.hosting.channels.test_platforms import answer, update
 from tests.programs import PATIENCE_SECONDS, program
@@ -33,7 +33,7 @@ async def test_who_is_let_in_hears_of_it_before_any_time_passes_for_the_host(
     }
     here = program(**sections)
     clock = VirtualClock(auto=False, start=SystemClock().now())  # the command counts by the system's
-    store = SqlStore("sqlite:///host.db", folder=tmp_path, clock=clock)
+    store = SqlHostStore("sqlite:///host.db", folder=tmp_path, clock=clock)
     services = Services(store=store, models=FunctionModel(answer), clock=clock, settings=sections, folder=tmp_path)
     host = HostServer(services, {"BOT": TOKEN})
     await host.start(address)

@@ -11,10 +11,10 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.errors import SettingsError
 from sophon.stores.contract import Store
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_channels.whatsapp.webhook import sign_body
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN
 from tests.channels.telegram.bot_api import BotApi
 from tests.channels.whatsapp.conftest import graph as graph
@@ -45,7 +45,7 @@ async def answer(request: ModelRequest) -> str | ModelResponse:
 
 def services(store: Store | None = None, **channels: Any) -> Services:
     return Services(
-        store=store or SqlStore("memory://"),
+        store=store or SqlHostStore("memory://"),
         models=FunctionModel(answer),
         tools=[pay],
         settings={"Planning": {"Mode": "Never"}, "AgentExecution": {"Titles": False}, "Channels": channels},
@@ -248,16 +248,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def store(folder: Path) -> AsyncIterator[SqlStore]:
+async def store(folder: Path) -> AsyncIterator[SqlHostStore]:
     """A store that a test makes unavailable; the host closes it."""
-    store = SqlStore(SQLITE, folder=folder)
+    store = SqlHostStore(SQLITE, folder=folder)
     await store.open()
     yield store
     allow_writes(store)
 
 
 async def test_whatsapp_delivers_again_what_an_unavailable_store_did_not_take(
-    graph: GraphApi, open_site: Any, store: SqlStore
+    graph: GraphApi, open_site: Any, store: SqlHostStore
 ) -> None:
     url = await open_site(store, WhatsApp=whatsapp(graph))
     async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
@@ -273,7 +273,7 @@ async def test_whatsapp_delivers_again_what_an_unavailable_store_did_not_take(
 
 
 async def test_telegram_delivers_again_to_its_webhook_what_an_unavailable_store_did_not_take(
-    api: BotApi, open_site: Any, store: SqlStore
+    api: BotApi, open_site: Any, store: SqlHostStore
 ) -> None:
     more = {"Mode": "Webhook", "WebhookSecret": {"$env": "HOOK"}}
     url = await open_site(store, Telegram={**telegram(api), **more})
@@ -295,7 +295,7 @@ async def test_telegram_delivers_again_to_its_webhook_what_an_unavailable_store_
 
 
 async def test_polling_confirms_nothing_that_an_unavailable_store_did_not_take(
-    api: BotApi, open_site: Any, store: SqlStore
+    api: BotApi, open_site: Any, store: SqlHostStore
 ) -> None:
     await open_site(store, Telegram=telegram(api))
     await api.called("getUpdates")

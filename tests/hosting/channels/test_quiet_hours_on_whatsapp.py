@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from sophon import Services
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.channels.whatsapp.graph_api import SECRET, GraphApi
 from tests.channels.whatsapp.test_parsing import body, message
 from tests.hosting.channels.test_platforms import ENVIRONMENT, SOON, answer, graph, post, ready, whatsapp
@@ -24,7 +24,7 @@ ADA = "15550002222"
 
 
 @pytest.fixture
-async def quiet(graph: GraphApi) -> AsyncIterator[tuple[httpx.AsyncClient, SqlStore]]:
+async def quiet(graph: GraphApi) -> AsyncIterator[tuple[httpx.AsyncClient, SqlHostStore]]:
     """A client of a host whose quiet hours are those around the present time, and its store."""
     now = datetime.now(UTC)
     window = [f"{now + timedelta(hours=hours):%H:%M}" for hours in (-1, 2)]
@@ -34,7 +34,7 @@ async def quiet(graph: GraphApi) -> AsyncIterator[tuple[httpx.AsyncClient, SqlSt
         "Instructions": "Say hello",
         "Deliver": {"Channel": "whatsapp", "Chat": ADA},
     }
-    store = SqlStore("memory://")
+    store = SqlHostStore("memory://")
     services = Services(
         store=store,
         models=FunctionModel(answer),
@@ -60,7 +60,7 @@ async def report(client: httpx.AsyncClient) -> int:
     return (await client.post("/webhooks/receive/ci", content=content, headers=headers)).status_code
 
 
-async def until_held(store: SqlStore) -> Any:
+async def until_held(store: SqlHostStore) -> Any:
     async with asyncio.timeout(30):
         while not (held := await store.outbox.list(status="held")):
             await asyncio.sleep(0)
@@ -68,7 +68,7 @@ async def until_held(store: SqlStore) -> Any:
 
 
 async def test_a_report_waits_for_the_end_and_an_answer_does_not(
-    quiet: tuple[httpx.AsyncClient, SqlStore], graph: GraphApi
+    quiet: tuple[httpx.AsyncClient, SqlHostStore], graph: GraphApi
 ) -> None:
     client, store = quiet
     assert await report(client) == 202

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.host import Host
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 
 
@@ -60,7 +60,7 @@ async def office() -> AsyncIterator[Office]:
         tools=[pay],
         events=events,
         settings={"Planning": {"Mode": "Never"}},
-        store=SqlStore("memory://"),
+        store=SqlHostStore("memory://"),
     )
     host = Host(services, twelve(services), approvers={"olga"})
     async with host:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from sophon.security.api_tokens import digest_api_token, generate_api_token
-from sophon.stores import ApiToken
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.client_api.authentication import TokenAuthenticator, Unauthorized, User
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
+from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 SECRET = generate_api_token()
 USERS = {"token-of-ada": User("ada"), "token-of-olga": User("olga", operator=True)}
@@ -20,7 +20,7 @@ USERS = {"token-of-ada": User("ada"), "token-of-olga": User("olga", operator=Tru
 class Door:
     def __init__(self, users: dict[str, User] = USERS) -> None:
         self.clock = VirtualClock(auto=False)
-        self.store = SqlStore("memory://", clock=self.clock)
+        self.store = SqlHostStore("memory://", clock=self.clock)
         self.authenticator = ClientAuthenticator(TokenAuthenticator(users), self.store, self.clock)
 
     async def give(self, principal: str = "ada", *scopes: str, **fields: Any) -> None:

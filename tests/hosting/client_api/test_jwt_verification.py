@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from sophon.errors import SettingsError
 from sophon.settings import Settings, find_dangerous_settings
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.client_api.authentication import TokenAuthenticator, Unauthorized
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 CLOCK = VirtualClock(auto=False)
 NOW = int(CLOCK.now().timestamp())
@@ -43,7 +43,7 @@ def hub(*issuers: dict[str, Any]) -> Any:
 
 
 def door(*issuers: dict[str, Any]) -> ClientAuthenticator:
-    return ClientAuthenticator(TokenAuthenticator.from_settings(hub(*issuers), {}), SqlStore("memory://"), CLOCK)
+    return ClientAuthenticator(TokenAuthenticator.from_settings(hub(*issuers), {}), SqlHostStore("memory://"), CLOCK)
 
 
 def token(key: Any = PRIVATE, algorithm: str = "EdDSA", **changes: Any) -> str:

@@ -14,15 +14,15 @@ from sophon.attachments import Attachment
 from sophon.messages import Message, Reasoning, ToolCall
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import session_key
-from sophon.stores.factory import store_from_url
 from sophon.stores.sessions.contract import NewSession, SessionRecord
 from sophon.stores.sessions.copy_limits import MAX_SESSIONS
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.conversation_import.conversation import Unreadable
 from sophon_hosting.conversation_import.export_file import read_export
 from sophon_hosting.conversation_import.importing import UNKNOWN_ORIGIN, ConversationImport
 from sophon_hosting.features.imports.results import import_report_to_json
 from sophon_hosting.rendering.session_export import session_record_to_json, session_summary_to_json
+from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.conversation_import.exports import chatgpt_conversation, claude_conversation
 from tests.store_urls import store_url as store_url
 
@@ -32,7 +32,7 @@ FILE = json.dumps([chatgpt_conversation(), claude_conversation()]).encode()
 
 @pytest.fixture
 async def store(store_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    store = store_from_url(store_url, folder=tmp_path)
+    store = host_store_from_url(store_url, folder=tmp_path)
     await store.open()
     yield store
     await store.close()
@@ -83,7 +83,7 @@ async def test_a_conversation_that_is_twice_in_a_file_is_stored_once(store: Stor
 
 
 async def test_an_import_ends_where_its_user_has_as_many_conversations_as_one_may_have():
-    store = SqlStore("memory://")
+    store = SqlHostStore("memory://")
     for number in range(MAX_SESSIONS - 1):
         await store.sessions.add(NewSession(f"s{number}", "ada", "", [], NOW, NOW))
     report = await ConversationImport(store, "ada", NOW).store(read_export(FILE))
@@ -173,7 +173,7 @@ RECORDS = st.lists(
 @settings(max_examples=50)
 @given(records=RECORDS)
 async def test_every_export_comes_back_equal(records: list[SessionRecord]):
-    here, there = SqlStore("memory://"), SqlStore("memory://")
+    here, there = SqlHostStore("memory://"), SqlHostStore("memory://")
     await here.sessions.add(NewSession("s", "ada", "T", records, datetime(2000, 1, 1, tzinfo=UTC), NOW))
     before = await export(here, "s")
     conversations = read_export(json.dumps(before).encode())

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.testing import EventRecorder, VirtualClock
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.store.factory import host_store_from_url
 from tests.databases import SQLITE, copy_database
 
 URLS = {"memory": "memory://", "sqlite": SQLITE}
@@ -29,7 +29,7 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
-    store = store_from_url(store_url, folder=tmp_path, clock=clock)
+    store = host_store_from_url(store_url, folder=tmp_path, clock=clock)
     await store.open()
     await store.sessions.get_or_create("s", "ada")
     await store.sessions.get_or_create("other", "bob")

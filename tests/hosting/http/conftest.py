@@ -14,7 +14,6 @@ from aiohttp import web
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon._python.rate_limited_log import RateLimitedLog
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator, User
 from sophon_hosting.client_api.client_address import TrustedProxies
@@ -23,6 +22,7 @@ from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_hosting.http.connections.limiter import ConnectionLimiter
 from sophon_hosting.http.connections.limits import ConnectionLimits
 from sophon_hosting.http.connections.listener import Listener
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.features.declared_results import ResultCheck
 
@@ -127,7 +127,7 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
             tools=[pay, stubborn],
             clock=clock,
             settings={"Planning": {"Mode": "Never"}, **(settings or {})},
-            store=SqlStore("memory://", clock=clock),
+            store=SqlHostStore("memory://", clock=clock),
         )
         access = TokenAuthenticator(USERS if users else {})
         host = await stack.enter_async_context(Host(services, twelve(services), approvers=access.operator_ids))

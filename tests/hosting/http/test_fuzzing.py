@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sophon import Services
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import make_app
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.properties import examples
 
@@ -68,7 +68,7 @@ def url() -> Iterator[str]:
 
     async def start() -> tuple[Host, web.AppRunner]:
         services = Services(
-            models=FunctionModel(answer), settings={"Queue": {"Capacity": 100_000}}, store=SqlStore("memory://")
+            models=FunctionModel(answer), settings={"Queue": {"Capacity": 100_000}}, store=SqlHostStore("memory://")
         )
         host = Host(services, twelve(services))
         await host.__aenter__()

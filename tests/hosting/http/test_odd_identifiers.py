@@ -11,11 +11,11 @@ from aiohttp import web
 from sophon import Services
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import make_app
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.store_urls import store_url as store_url
 
@@ -27,12 +27,12 @@ ODD_QUERIES = (
 
 
 @pytest.fixture
-def store(store_url: str, tmp_path: Path) -> SqlStore:
-    return SqlStore(store_url, folder=tmp_path)
+def store(store_url: str, tmp_path: Path) -> SqlHostStore:
+    return SqlHostStore(store_url, folder=tmp_path)
 
 
 @pytest.fixture
-async def app(store: SqlStore) -> AsyncIterator[tuple[web.Application, httpx.AsyncClient]]:
+async def app(store: SqlHostStore) -> AsyncIterator[tuple[web.Application, httpx.AsyncClient]]:
     async def answer(asked: object) -> str:
         return "fine"
 

@@ -12,12 +12,12 @@ from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, web
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.settings import HubSettings
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.client_api.authentication import TokenAuthenticator, User
 from sophon_hosting.host import Host
 from sophon_hosting.hub.hub import Hub
 from sophon_hosting.hub.limits import HubLimits
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.features.declared_results import find_problems, find_result
 
@@ -113,7 +113,7 @@ class House:
             tools=self.tools(),
             clock=self.clock,
             settings={"Planning": {"Mode": "Never"}, **self.settings},
-            store=SqlStore("memory://", clock=self.clock),
+            store=SqlHostStore("memory://", clock=self.clock),
         )
         self.host = Host(services, twelve(services), approvers={"olga"}, several_users=True)
         await self.stack.enter_async_context(self.host)

@@ -1,9 +1,9 @@
 import pytest
 
 from sophon import Services
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.host_server import HostServer
 from sophon_hosting.hub.limits import HubLimits
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 
 @pytest.mark.parametrize(
@@ -16,5 +16,5 @@ def test_nobody_has_more_than_a_quarter_of_all_connections(connections, per_user
 
 
 def test_a_host_derives_the_limits_of_its_hub_from_those_of_its_connections() -> None:
-    services = Services(settings={"Hub": {"MaxConnections": 40}}, store=SqlStore("memory://"))
+    services = Services(settings={"Hub": {"MaxConnections": 40}}, store=SqlHostStore("memory://"))
     assert HostServer(services, {}).hub._limits == HubLimits.for_connections(40)

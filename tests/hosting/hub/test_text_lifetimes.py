@@ -13,11 +13,11 @@ import pytest
 from aiohttp import ClientSession, ClientWebSocketResponse, web
 
 from sophon import ModelRequest, ModelResponse, Services
-from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.hub.hub import Hub
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 
 PIECE = "a piece of a long answer \N{EN DASH} "
@@ -51,7 +51,7 @@ async def connected(folder: Path) -> AsyncIterator[ClientWebSocketResponse]:
     """A client of a host whose store is a file."""
     services = Services(
         models=Teller(answer),
-        store=store_from_url("sqlite:///texts.db", folder=folder),
+        store=host_store_from_url("sqlite:///texts.db", folder=folder),
         # More consumers than answers: one that waits for its next turn holds nothing of its last.
         settings={"Planning": {"Mode": "Never"}, "AgentExecution": {"MaxConcurrentTasks": ANSWERS}},
     )

@@ -11,9 +11,9 @@ import pytest
 import socketio
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
-from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.factory import host_store_from_url
 from tests.long_texts import MEGABYTE, text_of
 from tests.programs import PATIENCE_SECONDS
 
@@ -116,7 +116,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
             users = [{"Id": each, "Token": f"token-of-{each}"} for each in ("ada", "bob")]
             services = Services(
                 models=model,
-                store=store_from_url(store_url, folder=tmp_path),
+                store=host_store_from_url(store_url, folder=tmp_path),
                 settings={
                     "Planning": {"Mode": "Never"},
                     "AgentExecution": {"Titles": False, "MaxReplyBytes": max_reply_bytes},

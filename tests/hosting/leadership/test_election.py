@@ -11,10 +11,10 @@ import pytest
 from sophon.errors import StoreUnavailable
 from sophon.stores.leases.contract import Lease
 from sophon.stores.leases.sql import LeaseStore
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.leadership.contract import SoleLeadership
 from sophon_hosting.leadership.election import LEADER_PREFIX, LeaderElection
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 LEASE = 9.0
 
@@ -91,7 +91,7 @@ def clock() -> VirtualClock:
 
 @asynccontextmanager
 async def running(clock: VirtualClock, *classes: type[LeaderElection]) -> AsyncGenerator[list[Process]]:
-    store = SqlStore("memory://", clock=clock).leases
+    store = SqlHostStore("memory://", clock=clock).leases
     processes = [Process(f"p{number}", Leases(store), clock, each) for number, each in enumerate(classes)]
     try:
         for process in processes:
@@ -198,7 +198,7 @@ async def test_a_lease_that_another_holds_ends_the_work(clock: VirtualClock) -> 
 
 
 async def test_work_that_fails_is_led_again(clock: VirtualClock) -> None:
-    store, attempts = SqlStore("memory://", clock=clock).leases, list[float]()
+    store, attempts = SqlHostStore("memory://", clock=clock).leases, list[float]()
     election = LeaderElection(store, clock, "p", lease_seconds=LEASE)
 
     async def fail() -> None:
@@ -239,7 +239,7 @@ class LateAnswer(Leases):
 
 async def test_a_candidate_that_is_stopped_while_it_asks_leaves_no_lease() -> None:
     clock = VirtualClock(auto=False)
-    leases = LateAnswer(SqlStore("memory://", clock=clock).leases)
+    leases = LateAnswer(SqlHostStore("memory://", clock=clock).leases)
     process = Process("a", leases, clock)
     process.start()
     async with asyncio.timeout(60):

@@ -14,7 +14,6 @@ from sophon.messages import Usage
 from sophon.risk import Risk
 from sophon.security.sliding_windows import RateExceeded, SlidingWindows
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.client_api.login_throttle import FIRST_DELAY_SECONDS, FORGET_SECONDS, FREE_FAILURES, LoginThrottle
@@ -22,6 +21,7 @@ from sophon_hosting.client_api.shared_failures import FLUSH_SECONDS, SharedFailu
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.queue.errors import TooManyMessages
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.rate_limit import find_limits
 from tests.store_urls import store_url as store_url
@@ -37,7 +37,7 @@ async def open_store(store_url: str, tmp_path: Path) -> AsyncIterator[OpenStore]
     async with AsyncExitStack() as stack:
 
         async def open_one(clock: VirtualClock) -> Store:
-            store = store_from_url(store_url, folder=tmp_path, clock=clock)
+            store = host_store_from_url(store_url, folder=tmp_path, clock=clock)
             await store.open()
             stack.push_async_callback(store.close)
             return store

@@ -8,21 +8,21 @@ import pytest
 from sophon import Services
 from sophon.errors import StoreError
 from sophon.settings import Settings
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.leadership.fingerprint import compute_fingerprint, list_differences
 from sophon_hosting.leadership.host_registry import LEASE_SECONDS
 from sophon_hosting.leadership.membership import GroupMembership, ProcessRole
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 
-def member(store: SqlStore, clock: VirtualClock, role: ProcessRole, **settings: Any) -> GroupMembership:
+def member(store: SqlHostStore, clock: VirtualClock, role: ProcessRole, **settings: Any) -> GroupMembership:
     services = Services(store=store, clock=clock, settings=settings)
     return GroupMembership(services, role=role, is_shared=True)
 
 
 async def test_live_hosts_are_listed_until_they_stop_or_are_killed() -> None:
     clock = VirtualClock(auto=False)
-    store = SqlStore("memory://", clock=clock)
+    store = SqlHostStore("memory://", clock=clock)
     members = [member(store, clock, role) for role in ("serve", "hub", "worker")]
     for each in members:
         each.start()
@@ -38,7 +38,7 @@ async def test_live_hosts_are_listed_until_they_stop_or_are_killed() -> None:
 
 async def test_what_differs_is_told_once_and_without_values(caplog: pytest.LogCaptureFixture) -> None:
     clock = VirtualClock(auto=False)
-    store = SqlStore("memory://", clock=clock)
+    store = SqlHostStore("memory://", clock=clock)
     first = member(store, clock, "serve")
     second = member(store, clock, "serve", Queue={"Capacity": 4711}, Hub={"Port": 4712})
     with caplog.at_level(logging.WARNING, "sophon"):
@@ -55,7 +55,7 @@ async def test_what_differs_is_told_once_and_without_values(caplog: pytest.LogCa
 
 async def test_a_process_of_its_own_writes_no_lease() -> None:
     clock = VirtualClock(auto=False)
-    store = SqlStore("memory://", clock=clock)
+    store = SqlHostStore("memory://", clock=clock)
     alone = GroupMembership(Services(store=store, clock=clock))
     alone.start()
     await clock.advance(60)
@@ -84,7 +84,7 @@ def test_the_sections_of_each_process_and_secrets_do_not_count() -> None:
 async def test_a_process_with_another_queue_on_the_same_store_is_refused(other: dict[str, str]) -> None:
     """It would take what the others run for lost, and start it again."""
     clock = VirtualClock(auto=False)
-    store = SqlStore("memory://", clock=clock)
+    store = SqlHostStore("memory://", clock=clock)
     queue = {"Backend": "Redis", "Url": "redis://queue.example:6379"}
     first = member(store, clock, "serve", Queue=queue)
     first.start()

@@ -6,8 +6,8 @@ import pytest
 
 from sophon.errors import SettingsError
 from sophon.settings import Settings
-from sophon.stores.factory import store_from_url
 from sophon_hosting.leadership.membership import check_role
+from sophon_hosting.store.factory import host_store_from_url
 from tests.shared_memory_queue import SharedMemoryBroker, SharedMemoryQueue
 
 POSTGRES = "postgresql://db.example/sophon"
@@ -19,7 +19,7 @@ class OwnQueue:
 
 def problems(folder: Path, url: str, *, shares: bool, runs_turns: bool = True) -> list[str]:
     settings = Settings.from_mapping({"Store": {"Url": url}})
-    store = store_from_url(url, folder=folder)
+    store = host_store_from_url(url, folder=folder)
     queue = SharedMemoryQueue(SharedMemoryBroker(None)) if shares else OwnQueue()  # type: ignore[arg-type]
     try:
         check_role(settings, store, queue, runs_turns=runs_turns)

@@ -15,6 +15,7 @@ from aiohttp import web
 from sophon import Services
 from sophon.settings.loader import load_with_layers
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.factory import host_store_from_url
 
 KEY = "sk-a-key-that-must-never-be-shown-0123456789"
 TOKENS = {"ADA": "token-of-ada", "OLGA": "token-of-olga"}
@@ -114,7 +115,9 @@ async def start(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
             # Nobody listens there: discovery finds no Ollama.
             variables = {**TOKENS, "OLLAMA_HOST": "127.0.0.1:1", **(environment or {})}
             loaded = load_with_layers(folder=folder, environment=variables)
-            services = Services.from_settings(loaded.settings, environment=variables, folder=folder)
+            services = Services.from_settings(
+                loaded.settings, environment=variables, folder=folder, make_store=host_store_from_url
+            )
             site = HostServer(services, variables, loaded=loaded)
             address = bind_address("127.0.0.1", 0)
             await site.start(address)

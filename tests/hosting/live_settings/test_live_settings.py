@@ -11,8 +11,8 @@ import pytest
 from sophon import Services
 from sophon.settings.changeable import CHANGEABLE
 from sophon.settings.loader import load_with_layers
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.live_settings.conftest import TOKENS, Started
 
 
@@ -178,7 +178,7 @@ async def test_what_was_edited_in_the_file_waits_for_the_next_start(start: Calla
 
 
 async def test_a_host_without_settings_files_says_so() -> None:
-    site = HostServer(Services(store=SqlStore("memory://")), {})
+    site = HostServer(Services(store=SqlHostStore("memory://")), {})
     address = bind_address("127.0.0.1", 0)
     await site.start(address)
     try:

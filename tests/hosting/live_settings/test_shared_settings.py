@@ -12,12 +12,12 @@ from sophon import Services
 from sophon.errors import StoreError
 from sophon.settings.loader import load_with_layers
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
 from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
 from sophon_hosting.live_settings.live_settings import LiveSettings
 from sophon_hosting.live_settings.shared_settings import CHECK_SECONDS, KIND, OWNER, VALUE, SharedSettings, share_change
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 
 AT_ONCE_SECONDS = 20
@@ -29,7 +29,7 @@ class Processes:
 
     def __init__(self, folder: Path, clock: VirtualClock) -> None:
         self._folder, self._clock = folder, clock
-        self.state = SqlStore("memory://", clock=clock).channel_state
+        self.state = SqlHostStore("memory://", clock=clock).channel_state
         self.network = LocalNetwork()
         self.shared: list[SharedSettings] = []
 

@@ -13,9 +13,9 @@ import socketio
 from prometheus_client.parser import text_string_to_metric_families
 
 from sophon import ModelRequest, Services
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 PATIENCE_SECONDS = 60
 
@@ -28,7 +28,9 @@ async def url() -> AsyncIterator[str]:
         return request.messages[-1].content.upper()
 
     model = FunctionModel(answer, name="brain")
-    site = HostServer(Services(models=model, settings={"Planning": {"Mode": "Never"}}, store=SqlStore("memory://")), {})
+    site = HostServer(
+        Services(models=model, settings={"Planning": {"Mode": "Never"}}, store=SqlHostStore("memory://")), {}
+    )
     address = bind_address("127.0.0.1", 0)
     await site.start(address)
     try:
@@ -82,7 +84,7 @@ def damage(file: Path) -> None:
 
 
 async def test_a_store_that_is_damaged_at_run_time_is_in_the_metrics(tmp_path: Path) -> None:
-    site = HostServer(Services(store=SqlStore("sqlite:///s.db", folder=tmp_path)), {})
+    site = HostServer(Services(store=SqlHostStore("sqlite:///s.db", folder=tmp_path)), {})
     address = bind_address("127.0.0.1", 0)
     await site.start(address)
     try:
@@ -100,7 +102,7 @@ async def test_a_store_that_hangs_holds_up_no_scrape() -> None:
     async def hang() -> int:
         return await asyncio.Event().wait()
 
-    site = HostServer(Services(clock=VirtualClock(), store=SqlStore("memory://", clock=VirtualClock())), {})
+    site = HostServer(Services(clock=VirtualClock(), store=SqlHostStore("memory://", clock=VirtualClock())), {})
     address = bind_address("127.0.0.1", 0)
     await site.start(address)
     try:

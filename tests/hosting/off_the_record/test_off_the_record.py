@@ -12,8 +12,6 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.errors import InputError, NotFound
-from sophon.stores.factory import store_from_url
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.client_api.authentication import User
@@ -32,6 +30,8 @@ from sophon_hosting.observability.logging_setup import configure_logging
 from sophon_hosting.off_the_record.errors import OffTheRecordFull
 from sophon_hosting.off_the_record.host import IDLE_TIME, MAX_SESSIONS_PER_USER, OffTheRecordHost
 from sophon_hosting.operations.subjects import TASK
+from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.calls import call
 
 TOKEN = "zanzibar"
@@ -96,7 +96,7 @@ def build_place(folder: Path, clock: VirtualClock | None = None) -> Place:
     services = Services(
         models=FunctionModel(answer),
         tools=[keep_note, read_calendar],
-        store=store_from_url(f"sqlite:///{folder / 'sophon.db'}", folder=folder),
+        store=host_store_from_url(f"sqlite:///{folder / 'sophon.db'}", folder=folder),
         settings={"Planning": {"Mode": "Never"}, "Learning": {"Enabled": True}},
         clock=clock,
     )
@@ -233,7 +233,7 @@ async def test_without_the_guard_the_same_call_starts_an_agent(tmp_path: Path) -
         models=FunctionModel(answer),
         tools=[spawn],
         settings={"Planning": {"Mode": "Never"}},
-        store=SqlStore("memory://"),
+        store=SqlHostStore("memory://"),
     )
     await build_configured_chain(services).run(services.turn("call agents.run"))
     assert written == ["an agent"]

@@ -11,9 +11,9 @@ import pytest
 import socketio
 
 from sophon import ModelRequest, Services
-from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.factory import host_store_from_url
 
 TOKEN = "zanzibar"
 
@@ -43,7 +43,7 @@ async def wire(tmp_path: Path) -> AsyncIterator[Wire]:
 
     services = Services(
         models=FunctionModel(answer),
-        store=store_from_url(f"sqlite:///{tmp_path / 'sophon.db'}", folder=tmp_path),
+        store=host_store_from_url(f"sqlite:///{tmp_path / 'sophon.db'}", folder=tmp_path),
         settings={"Planning": {"Mode": "Never"}, "Goals": {"Enabled": True}},
         folder=tmp_path,
     )

@@ -14,10 +14,10 @@ from sqlalchemy.engine import make_url
 
 from sophon._python.private_files import PRIVATE_FILE
 from sophon.messages import Message
-from sophon.stores.factory import store_from_url
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql.url import resolve_url
+from sophon_hosting.store.factory import host_store_from_url
 from tests import postgres
 from tests.databases import SQLITE, copy_database
 
@@ -41,7 +41,7 @@ def run(block: str, folder: Path, **variables: str) -> None:
 
 async def write(url: str, folder: Path, text: str) -> None:
     """Add a message to a session, and a task that nobody has run."""
-    store = store_from_url(url, folder=folder)
+    store = host_store_from_url(url, folder=folder)
     await store.open()
     await store.sessions.append("s", [SessionRecord("message", text, Message("user", text))], owner="ada")
     await store.runs.accept(Run(text, "s", "ada", text=text))
@@ -50,7 +50,7 @@ async def write(url: str, folder: Path, text: str) -> None:
 
 async def read(url: str, folder: Path) -> tuple[list[str], list[str]]:
     """The messages, and the tasks that a host would run."""
-    store = store_from_url(url, folder=folder)
+    store = host_store_from_url(url, folder=folder)
     await store.open()
     messages = [each.content for each in (await store.sessions.load_history("s")).messages]
     runs = [each.id for each in await store.runs.list_unfinished()]
@@ -87,7 +87,7 @@ def test_a_backup_of_sqlite_has_what_the_log_holds(tmp_path: Path) -> None:
     copy_database(tmp_path)
 
     async def back_up_while_it_runs() -> None:
-        store = store_from_url(SQLITE, folder=tmp_path)
+        store = host_store_from_url(SQLITE, folder=tmp_path)
         await store.open()
         await store.sessions.append("s", [SessionRecord("message", "r", Message("user", "new"))], owner="ada")
         assert (tmp_path / "data" / "sophon.db-wal").stat().st_size

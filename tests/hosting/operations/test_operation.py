@@ -8,7 +8,6 @@ import pytest
 from sophon.errors import NotFound
 from sophon.settings import Settings
 from sophon.settings.sections.permissions import LevelNeeded
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.store_send import StoreSend
 from sophon_hosting.client_api.authentication import User
@@ -22,6 +21,7 @@ from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Everything, Needs, NoFields, Request, request_shape
 from sophon_hosting.operations.results import Done
 from sophon_hosting.operations.table import Table
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 
 class Things(Request):
@@ -44,7 +44,7 @@ async def list_things(caller: Caller, request: Things) -> Done:
 
 def a_caller(scopes: set[str] | None = None, *, operator: bool = False, **settings: Any) -> Caller:
     """The user of an open store with other rights than it has."""
-    caller = StoredCaller(SqlStore("memory://"), Settings.from_mapping(settings))
+    caller = StoredCaller(SqlHostStore("memory://"), Settings.from_mapping(settings))
     permissions = caller.settings.permissions
     caller.rights = ClientRights.resolve(permissions, "ada", channel="hub", is_operator=operator, scopes=scopes)
     if not operator:
@@ -168,7 +168,7 @@ async def test_the_permission_is_checked_before_the_row_is_looked_for() -> None:
 
 
 async def test_the_permissions_hold_where_no_host_runs() -> None:
-    store = SqlStore("memory://")
+    store = SqlHostStore("memory://")
     await store.open()
     goals: dict[str, Any] = {"Goals": {"Enabled": True}}
     nothing: dict[str, Any] = {**goals, "Permissions": {"Levels": {"Admin": {"Features": []}}}}

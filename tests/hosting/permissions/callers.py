@@ -3,10 +3,10 @@
 from collections.abc import Collection
 
 from sophon.security.api_tokens import digest_api_token, generate_api_token
-from sophon.stores import ApiToken
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
+from sophon_hosting.store.api_tokens.contract import ApiToken
 from tests.hosting.http.api_shapes.served import Served
 
 TOKENS = {name.upper(): f"token-of-{name}" for name in ("ada", "bob", "zoe", "olga")}

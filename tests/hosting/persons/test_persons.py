@@ -20,17 +20,14 @@ from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.trajectories import Trajectory
 from sophon.messages import Message, Usage
 from sophon.preferences import Preferences
-from sophon.stores.api_tokens.contract import ApiToken
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import session_key
-from sophon.stores.factory import store_from_url
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.persons import PersonStore
 from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql.schema import metadata
@@ -45,6 +42,9 @@ from sophon_hosting.persons.export import PersonExport
 from sophon_hosting.persons.forgetting import Forgotten, PersonForgetting
 from sophon_hosting.persons.importing import import_person
 from sophon_hosting.persons.person_files import PersonFolders
+from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.persons import PersonStore
 from tests import postgres
 from tests.databases import SQLITE, copy_database
 from tests.store_urls import store_url as store_url
@@ -61,7 +61,7 @@ def said(text: str) -> SessionRecord:
 class Place:
     def __init__(self, url: str, folder: Path) -> None:
         self.url, self.folder, self.clock = url, folder, VirtualClock(auto=False)
-        self.store: Store = store_from_url(url, folder=folder, clock=self.clock)
+        self.store: Store = host_store_from_url(url, folder=folder, clock=self.clock)
         self.folders = PersonFolders(folder, folder / "data/files", folder / "data/memory")
         self.memory = LongTermMemory(self.store, self.clock, HashingEmbedder())
 
@@ -325,7 +325,7 @@ async def test_an_import_joins_no_conversation_of_another_person(place: Place):
     ],
 )
 async def test_an_invalid_item_is_named_and_nothing_is_stored(item: object, problem: str):
-    store, clock = store_from_url("memory://", folder=Path()), VirtualClock(auto=False)
+    store, clock = host_store_from_url("memory://", folder=Path()), VirtualClock(auto=False)
     whole = {"kind": "session", "session": {"id": "ok", "title": ""}, "records": []}
     with pytest.raises(InputError, match=problem):
         await import_person(store, LongTermMemory(store, clock), EVA, [whole, item])

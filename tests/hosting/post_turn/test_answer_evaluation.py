@@ -12,11 +12,11 @@ from sophon import ModelRequest, Services
 from sophon.learning.answer_evaluation import DIMENSIONS
 from sophon.learning.trajectories import Trajectory
 from sophon.models.gateway.provider import Provider
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.vectors.contract import POLICIES
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.post_turn.runner import PostTurnRunner
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.learners.insertion import add_learning
 
@@ -46,7 +46,10 @@ class Judged:
             "AgentExecution": {"Titles": False},
         }
         self.services = Services(
-            models=providers, settings=settings, clock=VirtualClock(), store=SqlStore("memory://", clock=VirtualClock())
+            models=providers,
+            settings=settings,
+            clock=VirtualClock(),
+            store=SqlHostStore("memory://", clock=VirtualClock()),
         )
         self.host = Host(self.services, add_learning(twelve(self.services), self.services.settings))
         self.afterwards = PostTurnRunner(self.services, self.host.event_bus)

@@ -9,13 +9,13 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Pipeline, Services, ToolCall
 from sophon.errors import RateLimited
 from sophon.events import AgentStatus, MemoryLearned, ModelAttempt, RouteChosen, SessionTitled, TaskCompleted
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_hosting.run_authorship import OWN_TEXT
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares import MaskPersonalData
 from sophon_middlewares.chains import twelve
 
@@ -37,7 +37,7 @@ class Here:
         self.asked: list[ModelRequest] = []
         self.events = EventRecorder()
         self.services = Services(
-            models=FunctionModel(answer), events=self.events, settings=settings, store=SqlStore("memory://")
+            models=FunctionModel(answer), events=self.events, settings=settings, store=SqlHostStore("memory://")
         )
         has_rules = "Decisions" in (settings or {})
         chain = build_pipelines(self.services) if has_rules else twelve(self.services)
@@ -366,7 +366,7 @@ async def test_titles_and_memories_are_masked_as_the_turns_of_the_host_are() -> 
         return "[]" if request.purpose == "memory" else f"Mail to {request.messages[-1].content.split()[-1]}"
 
     model = FunctionModel(answer)
-    services = Services(models=model, settings={"Memory": {"Learn": True}}, store=SqlStore("memory://"))
+    services = Services(models=model, settings={"Memory": {"Learn": True}}, store=SqlHostStore("memory://"))
     record, *others = twelve(services)
     host = Host(services, Pipeline.compose(record, MaskPersonalData(), *others))
     jobs = PostTurnRunner(services, host.event_bus, host.pipelines)

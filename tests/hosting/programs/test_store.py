@@ -13,9 +13,9 @@ import pytest
 from sophon.messages import Message, Usage
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.usage.contract import Period, UsageRow
 from sophon.testing import VirtualClock
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_hosting.store_lease import StoreLease
 from tests.databases import SQLITE, copy_database
 
@@ -25,7 +25,7 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 async def fill(folder: Path, sessions: int = 40) -> None:
     """Write sessions with a long message each, events and usage of long ago."""
-    store = SqlStore(SQLITE, folder=folder, clock=VirtualClock(start=LONG_AGO))
+    store = SqlHostStore(SQLITE, folder=folder, clock=VirtualClock(start=LONG_AGO))
     await store.open()
     for number in range(sessions):
         await store.sessions.append(f"s{number}", [SessionRecord("message", "r", Message("user", "x" * 9000))])
@@ -37,7 +37,7 @@ async def fill(folder: Path, sessions: int = 40) -> None:
 
 async def count(folder: Path) -> tuple[int, int, int]:
     """Return how many sessions, events and rows of usage there are."""
-    store = SqlStore(SQLITE, folder=folder)
+    store = SqlHostStore(SQLITE, folder=folder)
     await store.open()
     totals = await store.usage.list_totals()
     counts = len(await store.sessions.list()), len(await store.events.list_after("s0", 0)), len(totals)
@@ -46,7 +46,7 @@ async def count(folder: Path) -> tuple[int, int, int]:
 
 
 async def delete_sessions(folder: Path) -> None:
-    store = SqlStore(SQLITE, folder=folder)
+    store = SqlHostStore(SQLITE, folder=folder)
     await store.open()
     for session in await store.sessions.list():
         if session.id != "s0":

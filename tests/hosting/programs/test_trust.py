@@ -14,13 +14,13 @@ from sophon.services import Services
 from sophon.settings import find_dangerous_settings, list_dangers, load_settings
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.runs.contract import Run
-from sophon.stores.sql_store import SqlStore
 from sophon.tools.tool import Risk
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_warnings import report_startup_warnings, warning_lines
 from sophon_hosting.host_server import bind_address
 from sophon_hosting.programs.serve_host import host_startup_lines
 from sophon_hosting.programs.worker import worker_startup_lines
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 Command = Callable[..., Any]
 DANGEROUS = ("--set", "Approval.AutoApproveUpTo=Critical", "--set", 'Tools.AllowCidrs=["0.0.0.0/0"]')
@@ -115,7 +115,7 @@ def test_grants_are_listed_shown_and_revoked_without_a_host(sophon: Command, fol
 
 async def _add_grant(path: Path) -> None:
     path.parent.mkdir()
-    store = SqlStore(f"sqlite:///{path}")
+    store = SqlHostStore(f"sqlite:///{path}")
     await store.open()
     now = datetime.now(UTC)
     grant = StandingGrant(
@@ -137,7 +137,7 @@ async def _add_grant(path: Path) -> None:
 
 async def _add_critical_approval(path: Path, owner: str, *, editable: bool = False) -> str:
     path.parent.mkdir()
-    store = SqlStore(f"sqlite:///{path}")
+    store = SqlHostStore(f"sqlite:///{path}")
     await store.open()
     await store.runs.accept(Run("r", "s", owner, text="hello"))
     call = ToolCall("c", "wreck", {})

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
-from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.replay.recorded_turn import load_recorded_turn
 from sophon_hosting.replay.turn_replay import ReplayRequest, replay_turn
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from tests.databases import SQLITE, copy_database
 
@@ -41,7 +41,7 @@ class World:
         self.services = Services(
             models=FunctionModel(self.answer),
             tools=[look],
-            store=store_from_url(SQLITE, folder=folder),
+            store=host_store_from_url(SQLITE, folder=folder),
             settings={"Planning": {"Mode": "Always", "MaxDepth": 1}, "Approval": {"AutoApproveUpTo": "Critical"}},
         )
         self.host = Host(self.services, twelve(self.services))

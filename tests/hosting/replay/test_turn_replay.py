@@ -11,7 +11,6 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, Usage, tool
 from sophon.errors import BadRequest, InputError, NotFound
 from sophon.principals import LOCAL_USER
-from sophon.stores.factory import store_from_url
 from sophon.stores.traces.contract import TraceWrite
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host_chain import build_pipelines
@@ -25,6 +24,7 @@ from sophon_hosting.replay.turn_replay import (
     ReplayRequest,
     replay_turn,
 )
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import CHAINS
 
 USAGE_TABLES = frozenset({"attempts", "spending"})
@@ -94,7 +94,7 @@ async def services(models: Models, tmp_path: Path) -> AsyncIterator[Services]:
             FunctionModel(models.second, name="second", prices=(1, 1)),
         ],
         tools=[weather, launch],
-        store=store_from_url(f"sqlite:///{tmp_path}/replay.db", folder=tmp_path),
+        store=host_store_from_url(f"sqlite:///{tmp_path}/replay.db", folder=tmp_path),
         settings={"Guards": {"Snapshot": {"Enabled": True}, "Audit": {"Enabled": True}}},
         folder=tmp_path,
     )

@@ -11,12 +11,12 @@ from sophon import ModelRequest, Services
 from sophon.goals.goal import Goal
 from sophon.messages import Message
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.retention import BATCH_SIZE, RetentionSweep, SessionDeleter, StoreSessions
+from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.databases import SQLITE, copy_database
 
@@ -31,7 +31,7 @@ def clock() -> VirtualClock:
 @pytest.fixture
 async def store(tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
     copy_database(tmp_path)
-    store = store_from_url(SQLITE, folder=tmp_path, clock=clock)
+    store = host_store_from_url(SQLITE, folder=tmp_path, clock=clock)
     await store.open()
     yield store
     await store.close()
@@ -82,7 +82,7 @@ async def test_sessions_without_anything_new_are_deleted_and_their_listeners_tol
 async def test_sessions_are_kept_for_ever_by_default(host: Host, store: Store, clock: VirtualClock) -> None:
     await add_session(store, "old")
     clock.jump(10_000 * DAY_SECONDS)
-    settings = Services(models=FunctionModel(greet), store=SqlStore("memory://")).settings
+    settings = Services(models=FunctionModel(greet), store=SqlHostStore("memory://")).settings
     deleted = await RetentionSweep(store, clock, settings, Path("no-such"), host).sweep()
     assert "sessions" not in deleted
     assert (await store.sessions.get("old")).id == "old"

@@ -19,13 +19,13 @@ from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.snapshots.contract import SnapshotEvent
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES, VectorRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
 from sophon_hosting import retention
 from sophon_hosting.retention import FIRST_SWEEP_SECONDS, INTERNAL_DAYS, SWEEP_INTERVAL_SECONDS, RetentionSweep
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
 from tests.refusing_writes import allow_writes, notice, refuse_writes
 
@@ -45,8 +45,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def store(folder: Path, clock: VirtualClock) -> AsyncIterator[SqlStore]:
-    store = SqlStore(SQLITE, folder=folder, clock=clock)
+async def store(folder: Path, clock: VirtualClock) -> AsyncIterator[SqlHostStore]:
+    store = SqlHostStore(SQLITE, folder=folder, clock=clock)
     await store.open()
     yield store
     allow_writes(store)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from sophon.models.token_counter import MAX_CACHED_TOOL_SETS
-from sophon.stores.factory import store_from_url
 from sophon.stores.memories.vector_cache import MAX_STATES
 from sophon.stores.sql.schema import metadata
 from sophon_hosting.retention import RetentionSweep
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.guards.rate_limit import MAX_KNOWN_LIMITS
 from tests.databases import SQLITE, copy_database
 from tests.hosting.retention.year import LeapingClock, Year
@@ -57,7 +57,7 @@ def no_sweep_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
 async def year(tmp_path: Path) -> AsyncIterator[Year]:
     copy_database(tmp_path)
     clock = LeapingClock(auto=False)
-    store = store_from_url(SQLITE, folder=tmp_path, clock=clock)
+    store = host_store_from_url(SQLITE, folder=tmp_path, clock=clock)
     await store.open()
     year = Year(store, clock, tmp_path)
     await year.start()

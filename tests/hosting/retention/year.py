@@ -17,12 +17,10 @@ from sophon.messages import ToolCall, Usage
 from sophon.schedules.library import Destination, ScheduleLibrary
 from sophon.schedules.requests import ScheduleRequest
 from sophon.stores import OutboundEntry, Store
-from sophon.stores.api_tokens.contract import ApiToken
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sql.schema import metadata
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
@@ -31,6 +29,8 @@ from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.retention import RetentionSweep
+from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.retention.containers import measure_containers
 
 DAY_SECONDS = 86_400
@@ -210,7 +210,7 @@ class Year:
 
     async def count_rows(self) -> Counter[str]:
         """Return the rows of every table."""
-        assert isinstance(self.store, SqlStore)
+        assert isinstance(self.store, SqlHostStore)
 
         def read(connection: Connection) -> Counter[str]:
             return Counter(

@@ -11,11 +11,11 @@ import pytest
 
 from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.stores.runs.contract import Run
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.contract import QueueEntry
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from tests.databases import SQLITE, copy_database
 
@@ -42,7 +42,7 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
-    store = store_from_url(store_url, folder=tmp_path, clock=clock)
+    store = host_store_from_url(store_url, folder=tmp_path, clock=clock)
     await store.open()
     yield store
     await store.close()

@@ -11,9 +11,9 @@ from sophon.learning import policy_cache
 from sophon.learning.policy_cache import VectorPolicyCache
 from sophon.models.gateway.provider import Provider
 from sophon.stores.runs.contract import Run
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.learners.insertion import add_learning
 
@@ -35,7 +35,7 @@ class Shop:
                 "Routing": {"Strategy": strategy, "Tiers": tiers},
                 "AgentExecution": {"Titles": False},
             },
-            store=SqlStore("memory://", clock=self.clock),
+            store=SqlHostStore("memory://", clock=self.clock),
         )
         self.services.policies = VectorPolicyCache(self.clock.now)
         self.host = Host(self.services, add_learning(twelve(self.services), self.services.settings))

@@ -7,8 +7,8 @@ from typing import Literal
 import pytest
 
 from sophon.events import Message, TaskCompleted
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 from tests.broken_commits import CommitBreaker, breaking_commits
 from tests.hosting.runs.test_unavailable_store import LIMITED, ended_later, started, unavailable
@@ -25,9 +25,9 @@ def store_url() -> str:
 @pytest.fixture
 async def breaker_and_store(
     store_url: str, tmp_path: Path, clock: VirtualClock
-) -> AsyncIterator[tuple[CommitBreaker, SqlStore]]:
+) -> AsyncIterator[tuple[CommitBreaker, SqlHostStore]]:
     async with breaking_commits(store_url) as (breaker, url):
-        store = SqlStore(url, folder=tmp_path, clock=clock)
+        store = SqlHostStore(url, folder=tmp_path, clock=clock)
         await store.open()
         yield breaker, store
         breaker.is_down = False
@@ -35,12 +35,12 @@ async def breaker_and_store(
 
 
 @pytest.fixture
-def breaker(breaker_and_store: tuple[CommitBreaker, SqlStore]) -> CommitBreaker:
+def breaker(breaker_and_store: tuple[CommitBreaker, SqlHostStore]) -> CommitBreaker:
     return breaker_and_store[0]
 
 
 @pytest.fixture
-def store(breaker_and_store: tuple[CommitBreaker, SqlStore]) -> SqlStore:
+def store(breaker_and_store: tuple[CommitBreaker, SqlHostStore]) -> SqlHostStore:
     return breaker_and_store[1]
 
 

@@ -19,11 +19,11 @@ from sophon.errors import StateError
 from sophon.extensions import Key
 from sophon.stores import Run
 from sophon.stores.sessions.contract import Compaction
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.runs.checkpoint_builder import LONG_TEXT_CHARACTERS, CheckpointBuilder, CheckpointWrite
 from sophon_hosting.runs.checkpoint_reader import read_checkpoint
 from sophon_hosting.runs.checkpoint_store import CHECKPOINT_BUILDER
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.units_of_work import store_checkpoint
 
 CHILDREN: Key[dict[str, Any]] = Key(
@@ -59,7 +59,7 @@ class Case:
     """A turn, its children and the store that its checkpoints go to, after JSON."""
 
     def __init__(self, stored: list[Message]) -> None:
-        self.stored, self.store = stored, SqlStore("memory://")
+        self.stored, self.store = stored, SqlHostStore("memory://")
         self.ctx, self.builder = turn(stored), CheckpointBuilder()
         self.ctx.put(CHILDREN, {})
         self.count = 0

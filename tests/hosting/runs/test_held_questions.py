@@ -10,13 +10,13 @@ from sophon.approvals import ApprovalRequest
 from sophon.context import Context
 from sophon.events import ApprovalRequested, ApprovalResolved
 from sophon.risk import Risk
-from sophon.stores.sql_store import SqlStore
 from sophon.tools.running_call import RUNNING_CALL
 from sophon.turn.held_questions import hold_question
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approval_gate import HELD_CHECK_SECONDS
 from sophon_hosting.runs.approvals import DecisionRefused
 from sophon_hosting.runs.queue_entries import build_queue_entry
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.runs.conftest import PATIENCE_SECONDS, World
 from tests.refusing_writes import allow_writes, refuse_writes
 
@@ -152,7 +152,7 @@ async def test_the_time_limit_of_a_run_stands_still_while_people_are_asked(world
 @pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
 async def test_while_the_question_cannot_be_stored_the_time_of_the_call_runs(world: World, host: Host) -> None:
     store, hold, ended = world.store, host._gate.hold, asyncio.Event()
-    assert isinstance(store, SqlStore)
+    assert isinstance(store, SqlHostStore)
 
     async def refuse_first(*arguments: Any) -> Decision:
         await refuse_writes(store)

@@ -9,8 +9,8 @@ import pytest
 
 from sophon.errors import StoreUnavailable
 from sophon.events import TaskCompleted, TaskFailed
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.runs.test_unavailable_store import ended_later, started, unavailable
 from tests.postgres_cluster import Cluster, find_programs, running_cluster
 
@@ -31,8 +31,8 @@ def store_url(cluster: Cluster) -> str:
 
 
 @pytest.fixture
-async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[SqlStore]:
-    store = SqlStore(store_url, folder=tmp_path, clock=clock)
+async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[SqlHostStore]:
+    store = SqlHostStore(store_url, folder=tmp_path, clock=clock)
     await store.open()
     yield store
     await store.close()

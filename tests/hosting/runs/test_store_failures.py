@@ -9,8 +9,8 @@ from sophon import Decision
 from sophon.errors import NotFound, StoreError, StoreUnavailable
 from sophon.events import TaskCompleted, TaskFailed
 from sophon.stores.runs.contract import AcceptResult
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 
 class StubbornRuns:
@@ -30,8 +30,8 @@ class StubbornRuns:
 
 
 @pytest.fixture
-def store(clock: VirtualClock) -> SqlStore:
-    return SqlStore("memory://", clock=clock)
+def store(clock: VirtualClock) -> SqlHostStore:
+    return SqlHostStore("memory://", clock=clock)
 
 
 async def waited_out(world, receipt):

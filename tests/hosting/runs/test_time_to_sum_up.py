@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall, tool
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.inner.turn_time import find_last_start
 
@@ -36,7 +36,7 @@ async def test_a_tool_call_that_runs_into_the_limit_ends_while_there_is_time_to_
         tools=[build],
         clock=clock,
         settings=settings,
-        store=SqlStore("memory://", clock=clock),
+        store=SqlHostStore("memory://", clock=clock),
     )
     host, ended = Host(services, twelve(services)), asyncio.Event()
     host.event_bus.subscribe_all(lambda event: ended.set() if event.name in ("task_completed", "task_failed") else None)

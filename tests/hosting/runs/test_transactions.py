@@ -28,7 +28,6 @@ from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.factory import store_from_url
 from sophon.stores.runs.contract import Run
 from sophon.stores.unit_of_work import UnitOfWork, WriteKind
 from sophon.stores.vectors.contract import POLICIES
@@ -39,6 +38,7 @@ from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.runs.turn_store import TurnStore
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import clawft, twelve
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
@@ -60,7 +60,7 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
-    store = store_from_url(store_url, folder=tmp_path, clock=clock)
+    store = host_store_from_url(store_url, folder=tmp_path, clock=clock)
     await store.open()
     yield store
     await store.close()

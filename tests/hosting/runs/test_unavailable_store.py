@@ -11,12 +11,12 @@ import pytest
 from sophon.errors import StoreError, StoreUnavailable
 from sophon.events import ModelAttempt, TaskCompleted, TaskFailed
 from sophon.messages import Usage
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.usage.contract import Period, UsageRow
 from sophon.testing import VirtualClock
 from sophon_hosting.host import Host
 from sophon_hosting.queue.memory import DEFAULT_MAX_DELIVERIES
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
 from tests.refusing_writes import allow_writes, notice, refuse_writes
 
@@ -28,15 +28,15 @@ def store_url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[SqlStore]:
-    store = SqlStore(store_url, folder=tmp_path, clock=clock)
+async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[SqlHostStore]:
+    store = SqlHostStore(store_url, folder=tmp_path, clock=clock)
     await store.open()
     yield store
     allow_writes(store)
     await store.close()
 
 
-async def unavailable(store: SqlStore) -> None:
+async def unavailable(store: SqlHostStore) -> None:
     async with asyncio.timeout(30):
         while store.health.is_available:
             await asyncio.sleep(0)
@@ -108,7 +108,7 @@ async def test_while_the_store_is_unavailable_no_run_is_said_to_have_failed(worl
     assert (await ended_later(world, receipt)).status == "completed"
 
 
-def refuse_from_the_outcome_on(store: SqlStore) -> None:
+def refuse_from_the_outcome_on(store: SqlHostStore) -> None:
     """Let writes fail as soon as an outcome is to be written."""
     finish = store.runs.finish
 
@@ -189,7 +189,7 @@ async def test_a_turn_that_waits_for_the_store_can_be_cancelled(world, host, sto
     assert (run.status, world.begun) == ("cancelled", ["here"])
 
 
-def refuse_from_the_question_on(host: Host, store: SqlStore, method: str = "request") -> None:
+def refuse_from_the_question_on(host: Host, store: SqlHostStore, method: str = "request") -> None:
     """Let writes fail as soon as the gate is to store a question."""
     ask = getattr(host.services.approvals, method)
 
@@ -299,7 +299,7 @@ async def test_the_loops_of_a_host_survive_it_without_a_traceback(world, host, s
         await store.health.wait_until_available()
 
 
-async def used_calls(store: SqlStore) -> int:
+async def used_calls(store: SqlHostStore) -> int:
     return sum(total.calls for total in await store.usage.list_totals())
 
 

@@ -10,9 +10,9 @@ import pytest
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.channels.chat_state import LINK_KIND
 from sophon_hosting.channels.identities import ALIAS_KIND, IdentityLink, link_to_json
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.channels.telegram.bot_api import TOKEN, BotApi
 from tests.channels.telegram.conftest import api as api
 from tests.databases import SQLITE
@@ -24,7 +24,7 @@ NUMBER, USER_ID = "15550002222", "US.1"
 
 async def in_store(here: Any, work: Callable[[Store], Awaitable[Any]]) -> Any:
     """Do something in the program's store, beside the host if one runs."""
-    store = SqlStore(SQLITE, folder=here.folder)
+    store = SqlHostStore(SQLITE, folder=here.folder)
     await store.open()
     try:
         return await work(store)

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from sophon import Services
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.programs.chat import socketio_connection
 from sophon_hosting.programs.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.programs.chat.chat_session import TurnChoices
 from sophon_hosting.programs.chat.remote_turn import RemoteTurnClient
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.programs import PATIENCE_SECONDS
 
 
@@ -63,7 +63,7 @@ async def served() -> AsyncIterator[tuple[HostServer, CuttingProxy]]:
         return "hello yourself"
 
     services = Services(
-        models=FunctionModel(answer), settings={"Planning": {"Mode": "Never"}}, store=SqlStore("memory://")
+        models=FunctionModel(answer), settings={"Planning": {"Mode": "Never"}}, store=SqlHostStore("memory://")
     )
     server = HostServer(services, {})
     address = bind_address("127.0.0.1", 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sophon.stores.factory import store_from_url
+from sophon_hosting.store.factory import host_store_from_url
 from tests.programs import PATIENCE_SECONDS
 
 
@@ -77,7 +77,7 @@ async def test_killed_while_the_disk_is_full_every_accepted_message_has_one_outc
     again = here.serve()
     here.until(lambda: {again.get(f"/api/tasks/{task}")["status"] for task in tasks} == {"completed"})
     assert again.end(signal.SIGTERM)[0] == 0
-    store = store_from_url("sqlite:///data/sophon.db", folder=here.folder)
+    store = host_store_from_url("sqlite:///data/sophon.db", folder=here.folder)
     await store.open()
     assert sorted(run.id for run in await store.runs.list()) == sorted(tasks)
     for number, task in enumerate(tasks):

@@ -4,10 +4,10 @@ import pytest
 
 from sophon import Services
 from sophon.errors import StoreError
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.host import Host
 from sophon_hosting.programs.shutdown_signals import run_until_stopped
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_hosting.store_lease import StoreLease
 from sophon_middlewares.chains import twelve
 
@@ -24,7 +24,7 @@ class Lost(StoreLease):
 
 
 def test_a_host_whose_store_another_has_taken_gives_nothing_time_to_end() -> None:
-    services = Services(clock=VirtualClock(), store=SqlStore("memory://", clock=VirtualClock()))
+    services = Services(clock=VirtualClock(), store=SqlHostStore("memory://", clock=VirtualClock()))
     host = Host(services, twelve(services))
     grace: list[float] = []
 

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.features.mcp.feature import MCP_SERVERS
 from sophon_hosting.host import RunRequest
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 SERVER = str(Path(__file__).parents[2] / "mcp" / "misbehaving_server.py")
 FEATURED = str(Path(__file__).parents[2] / "mcp" / "featured_server.py")
@@ -18,7 +18,7 @@ FEATURED = str(Path(__file__).parents[2] / "mcp" / "featured_server.py")
 
 async def test_a_host_runs_its_servers_until_it_shuts_down() -> None:
     server = {"Id": "bad", "Command": sys.executable, "Args": ["-I", SERVER]}
-    services = Services(settings={"Mcp": {"Servers": [server]}}, store=SqlStore("memory://"))
+    services = Services(settings={"Mcp": {"Servers": [server]}}, store=SqlHostStore("memory://"))
     site = HostServer(services, {})
     address = bind_address("127.0.0.1", 0)
     with address.socket:
@@ -46,7 +46,7 @@ async def test_a_servers_question_reaches_the_user_of_the_turn_and_the_answer_it
         "Planning": {"Mode": "Never"},
         "ToolFilter": {"Top": 60},
     }
-    services = Services(settings=settings, models=FunctionModel(answer), store=SqlStore("memory://"))
+    services = Services(settings=settings, models=FunctionModel(answer), store=SqlHostStore("memory://"))
     site = HostServer(services, {})
     address = bind_address("127.0.0.1", 0)
     with address.socket:

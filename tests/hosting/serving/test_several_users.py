@@ -10,12 +10,12 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon.stores.memories.contract import MemoryEntry
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 USERS = [
     {"Id": "ada", "Token": "token-of-ada"},
@@ -82,7 +82,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
             "AgentExecution": {"Titles": False},
             "Tools": {"FilesRoot": "files"},
         },
-        store=SqlStore("memory://"),
+        store=SqlHostStore("memory://"),
     )
     channel = SyntheticChannel()
     policy = AccessPolicy(allow_from=frozenset({"1"}))

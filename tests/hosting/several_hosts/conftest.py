@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.testing import VirtualClock
 from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
 from sophon_hosting.host import Host
 from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.store.factory import host_store_from_url
 from tests.hosting.runs.conftest import PATIENCE_SECONDS, World
 from tests.shared_memory_queue import SharedMemoryBroker, SharedMemoryQueue
 
@@ -96,7 +96,7 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 async def group(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[Group]:
-    store: Store = store_from_url("memory://", folder=tmp_path, clock=clock)
+    store: Store = host_store_from_url("memory://", folder=tmp_path, clock=clock)
     await store.open()
     group = Group(store, clock)
     yield group

@@ -8,11 +8,11 @@ import pytest
 
 from sophon import ModelRequest, Services
 from sophon.clock import SystemClock
-from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.queue.postgresql.queue import build_postgres_queue
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from tests.postgres import MIGRATED, needs_postgres, without_rows
 
@@ -38,7 +38,7 @@ async def hosts(empty_store: None, tmp_path: Path) -> AsyncIterator[list[Host]]:
     for _ in range(2):
         services = Services(
             models=FunctionModel(answer),
-            store=store_from_url(MIGRATED, folder=tmp_path),
+            store=host_store_from_url(MIGRATED, folder=tmp_path),
             clock=SystemClock(),
             settings={
                 "Queue": {"Backend": "Postgres", "Url": MIGRATED},

@@ -15,10 +15,10 @@ from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, Usage,
 from sophon.builtin_tools.programs import run_program
 from sophon.errors import SettingsError
 from sophon.stores.runs.contract import Run
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon.traces.trace_context import PROPAGATED, TraceContext, find_traceparent, parse_traceparent
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.outer.trace import add_trace
 from tests.hosting.telemetry.collector import Collector, serve, values
@@ -57,7 +57,7 @@ class Spy:
 
         settings = {"Telemetry": telemetry} if telemetry else {}
         return Services(
-            models=FunctionModel(answer, name="small"), tools=[look], settings=settings, store=SqlStore("memory://")
+            models=FunctionModel(answer, name="small"), tools=[look], settings=settings, store=SqlHostStore("memory://")
         )
 
 
@@ -163,7 +163,7 @@ async def test_headers_of_the_settings_are_sent(collector: Collector):
 
 
 async def test_a_program_gets_the_trace_in_its_environment(tmp_path: Any):
-    services = Services(folder=tmp_path, store=SqlStore("memory://"))
+    services = Services(folder=tmp_path, store=SqlHostStore("memory://"))
     ctx = services.turn("hi")
     token = PROPAGATED.set(TraceContext(TRACE, SPAN))
     try:
@@ -186,14 +186,14 @@ def test_telemetry_needs_traces():
     with pytest.raises(SettingsError, match=r"Traces\.Enabled"):
         Services(
             settings={"Telemetry": {"Endpoint": "http://127.0.0.1:4318"}, "Traces": {"Enabled": False}},
-            store=SqlStore("memory://"),
+            store=SqlHostStore("memory://"),
         )
 
 
 OFF = """
 import asyncio, sys
 from sophon import Services
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon.testing import FunctionModel
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.host import Host, RunRequest
@@ -202,7 +202,7 @@ async def answer(request):
     return "hello"
 
 async def main():
-    services = Services(models=FunctionModel(answer), store=SqlStore("memory://"))
+    services = Services(models=FunctionModel(answer), store=SqlHostStore("memory://"))
     async with Host(services, build_pipelines(services)) as host:
         receipt = await host.accept(RunRequest("hi", "s"))
         while not (await services.store.runs.get(receipt.task_id)).is_finished:

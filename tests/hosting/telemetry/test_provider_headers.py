@@ -12,8 +12,8 @@ from aiohttp import web
 from sophon import Services
 from sophon.models.model import ModelInfo
 from sophon.models.providers.openai.model import OpenAIModel
-from sophon.stores.sql_store import SqlStore
 from sophon.traces.trace_context import HEADER, parse_traceparent
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.telemetry.collector import serve
 from tests.hosting.telemetry.test_export import run
 
@@ -50,7 +50,7 @@ def services_of(provider: LoopbackProvider, endpoint: str | None) -> Services:
     model = OpenAIModel(ModelInfo("small", "openai", streaming=False), base_url=provider.url)
     settings = {"Planning": {"Mode": "Never"}}
     return Services(
-        store=SqlStore("memory://"),
+        store=SqlHostStore("memory://"),
         models=model,
         settings=settings if endpoint is None else settings | {"Telemetry": {"Endpoint": endpoint}},
     )

@@ -12,11 +12,11 @@ from sophon import Services
 from sophon.errors import InputError
 from sophon.settings import Settings
 from sophon.settings.sections.webhooks import IncomingWebhookSettings
-from sophon.stores.sql_store import SqlStore
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.client_api.session_scope import to_scoped_session_id
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_hosting.webhooks.incoming import MAX_SESSION_CHARACTERS, find_session_id
 from sophon_hosting.webhooks.signatures import sign_event
 
@@ -29,7 +29,8 @@ async def serve(
     webhook: dict[str, Any] | None = None, channels: Sequence[SyntheticChannel] = (), **sections: Any
 ) -> AsyncGenerator[tuple[HostServer, httpx.AsyncClient]]:
     services = Services(
-        settings={"Webhooks": {"Incoming": [{**WEBHOOK, **(webhook or {})}]}, **sections}, store=SqlStore("memory://")
+        settings={"Webhooks": {"Incoming": [{**WEBHOOK, **(webhook or {})}]}, **sections},
+        store=SqlHostStore("memory://"),
     )
     site = HostServer(services, {}, channels=[ConfiguredChannel(each) for each in channels])
     address = bind_address("127.0.0.1", 0)
@@ -95,7 +96,7 @@ async def test_a_request_for_somebody_who_may_not_chat_is_refused() -> None:
 def test_a_webhook_of_nobody_is_refused_at_the_start(user: str, users: list[dict[str, str]], known: str) -> None:
     webhook = {**WEBHOOK, "User": user}
     services = Services(
-        settings={"Webhooks": {"Incoming": [webhook]}, "Hub": {"Users": users}}, store=SqlStore("memory://")
+        settings={"Webhooks": {"Incoming": [webhook]}, "Hub": {"Users": users}}, store=SqlHostStore("memory://")
     )
     with pytest.raises(InputError, match=rf"'issues': User '{user}' is no user of this host \({known}\)"):
         HostServer(services, {}, channels=[])
@@ -226,7 +227,7 @@ async def test_a_webhook_that_is_off_does_not_exist() -> None:
 async def test_settings_that_cannot_be_used_are_said_at_start(webhook: dict[str, Any], part: str) -> None:
     with pytest.raises(InputError, match=part):
         HostServer(
-            Services(settings={"Webhooks": {"Incoming": [{**WEBHOOK, **webhook}]}}, store=SqlStore("memory://")), {}
+            Services(settings={"Webhooks": {"Incoming": [{**WEBHOOK, **webhook}]}}, store=SqlHostStore("memory://")), {}
         )
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from sophon import Services
 from sophon.errors import InputError, SettingsError
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.host import RunRequest
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_hosting.webhooks.outgoing import remove_content
 from tests.hosting.webhooks.receiver import PATIENCE_SECONDS, SECRET, Receiver
 
@@ -20,7 +20,7 @@ from tests.hosting.webhooks.receiver import PATIENCE_SECONDS, SECRET, Receiver
 @asynccontextmanager
 async def serve(url: str, folder: Path | None = None, **fields: Any) -> AsyncGenerator[HostServer]:
     webhook = {"Id": "monitor", "Url": url, "Secret": SECRET, **fields}
-    store = SqlStore(f"sqlite:///{folder}/sophon.db" if folder else "memory://")
+    store = SqlHostStore(f"sqlite:///{folder}/sophon.db" if folder else "memory://")
     site = HostServer(Services(settings={"Webhooks": {"Outgoing": [webhook]}}, store=store), {})
     address = bind_address("127.0.0.1", 0)
     with address.socket:

@@ -21,13 +21,13 @@ from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, ToolCa
 from sophon.clock import SystemClock
 from sophon.errors import SophonError, StoreUnavailable
 from sophon.events import Event
-from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.observability.log_context import LogContextFilter
 from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.runs.approvals import DecisionRefused
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from tests.soak.chaos.sabotage import take_out
 
@@ -99,7 +99,7 @@ SERVICES = Services(
     models=FunctionModel(answer),
     tools=[note, pay],
     clock=CLOCK,
-    store=store_from_url(ORDER["store"], folder=FOLDER, clock=CLOCK),
+    store=host_store_from_url(ORDER["store"], folder=FOLDER, clock=CLOCK),
     events=Teller(),
     settings={
         "Guards": {"RateLimit": {"Enabled": False}},  # one person sends hundreds of messages a minute here

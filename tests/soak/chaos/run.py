@@ -12,8 +12,8 @@ from typing import get_args
 from sophon import Services
 from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.store.factory import host_store_from_url
 from tests.soak.chaos.engines import Engines
 from tests.soak.chaos.faults import Fault, FaultKind, draw_faults
 from tests.soak.chaos.host_process import ERRORS_FILE, HostProcess, Lines
@@ -67,7 +67,7 @@ async def run_chaos(plan: ChaosPlan, folder: Path) -> Report:
     poison = frozenset(chance.sample([text for texts in sessions.values() for text in texts], plan.poison))
     begun = time.monotonic()
     async with Engines(plan.backend, folder) as engines:
-        store = store_from_url(engines.store.url, folder=folder)
+        store = host_store_from_url(engines.store.url, folder=folder)
         await store.open()
         try:
             happened = await _work(plan, chance, engines, store, sessions, poison, folder)

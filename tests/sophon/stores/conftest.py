@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import VirtualClock
+from sophon_hosting.store.factory import host_store_from_url
 from tests import postgres
 from tests.databases import SQLITE, copy_database
 
@@ -56,7 +56,7 @@ def store_url(kind_of_store: str, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
-    store = store_from_url(store_url, folder=tmp_path, clock=clock) if store_url else InMemoryStore(clock=clock)
+    store = host_store_from_url(store_url, folder=tmp_path, clock=clock) if store_url else InMemoryStore(clock=clock)
     await store.open()
     yield store
     await store.close()

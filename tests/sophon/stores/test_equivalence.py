@@ -24,8 +24,8 @@ from sophon.stores import (
     Store,
     UsageRow,
 )
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import copy_database
 from tests.properties import examples
 
@@ -56,7 +56,7 @@ class TwoStores(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         copy_database(self.folder, "s.db")
         self.clock = VirtualClock(auto=False)
-        sql = SqlStore("sqlite:///s.db", folder=self.folder, clock=self.clock)
+        sql = SqlHostStore("sqlite:///s.db", folder=self.folder, clock=self.clock)
         self.stores: list[Store] = [InMemoryStore(clock=self.clock), sql]
         self.claims: list[list[Reservation]] = [[], []]
         self.runner.run(sql.open())

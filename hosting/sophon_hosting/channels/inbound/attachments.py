@@ -26,6 +26,7 @@ from sophon_hosting.channels.inbound.transcription import TRANSCRIPT_SUFFIX, Tra
 from sophon_hosting.parsing.parser_process import ParserProcesses, ParsersBusy, build_program
 from sophon_hosting.run_audience import audience_of_run
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, FORWARDED_MESSAGE
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -71,7 +72,7 @@ class ShownFiles:
         services, settings = self._services, self._services.settings.attachments
         if not settings.enabled:
             return ""
-        session = await services.store.sessions.find(run.session_id)
+        session = await host_store(services).sessions.find(run.session_id)
         if session is None:
             return ""
         count_text = services.gateway.tokens.count_text
@@ -83,7 +84,7 @@ class ShownFiles:
 
         try:
             attachment, content = await services.clock.run_in_thread(read)
-            add = partial(services.store.attachments.add, max_total_bytes=settings.max_total_bytes)
+            add = partial(host_store(services).attachments.add, max_total_bytes=settings.max_total_bytes)
             stored = await add(attachment, content, owner=session.owner, session_id=session.id)
         except (FileTooLarge, TooManyBytes) as error:
             return str(error)

@@ -29,6 +29,7 @@ from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.rendering.value_formatting import format_usage_cost
 from sophon_hosting.run_audience import OVERRIDES, overrides_to_origin
 from sophon_hosting.run_authorship import is_direct_call
+from sophon_hosting.store.contract import host_store
 
 MAX_RUNS_SEARCHED = 20
 """Number of runs in which /last looks for an answer, newest first."""
@@ -67,7 +68,7 @@ class ChatCommandHandler:
         self._host, self._chat_state, self._approval_prompts = host, chat_state, approval_prompts
         self._dialogues = dialogues
         self._writer, self._undelivered = writer, undelivered
-        self._store = host.services.store
+        self._store = host_store(host.services)
         self._retry = AnswerAgain(host, chat_state, profiles)
         overrides = OverrideCommands(host, chat_state, profiles)
         self._stopper = TaskStopper(host)
@@ -259,7 +260,7 @@ class AnswerAgain:
     """Begins the last turn of a chat again. The chat goes on in the branch; the first answer stays in the old one."""
 
     def __init__(self, host: Host, chat_state: ChatState, profiles: ChatProfiles) -> None:
-        self._host, self._chat_state, self._store = host, chat_state, host.services.store
+        self._host, self._chat_state, self._store = host, chat_state, host_store(host.services)
         self._profiles = profiles
 
     async def accept(self, message: InboundMessage, session_id: str) -> str:
@@ -319,7 +320,7 @@ class TaskStopper:
         if not runs:
             return 0
         for run in runs:
-            await self._host.services.store.runs.request_cancel(run.id)
+            await host_store(self._host.services).runs.request_cancel(run.id)
         tasks = [asyncio.create_task(self._host.cancel(run.id)) for run in runs]
         for task in tasks:
             self._tasks.add(task)

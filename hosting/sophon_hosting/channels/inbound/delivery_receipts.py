@@ -5,12 +5,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from sophon.errors import IllegalTransition, NotFound
-from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel, DeliveryReceipt
 from sophon_hosting.channels.outbound.closed_windows import reason_from_receipt
 from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
+from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
 
@@ -24,7 +24,7 @@ class DeliveryReceiptHandler:
     A receipt may arrive before the response to the send is stored; it is applied then.
     """
 
-    def __init__(self, channel: Channel, store: Store, undelivered: UndeliveredAnswers) -> None:
+    def __init__(self, channel: Channel, store: HostStore, undelivered: UndeliveredAnswers) -> None:
         self._channel, self._outbox, self._undelivered = channel, store.outbox, undelivered
         self._early: OrderedDict[str, DeliveryReceipt] = OrderedDict()
 

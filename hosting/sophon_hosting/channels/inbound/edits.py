@@ -14,6 +14,7 @@ from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler, me
 from sophon_hosting.channels.inbound.message_json import message_from_json
 from sophon_hosting.host import Host
 from sophon_hosting.run_authorship import PIECES, own_text_of_run
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -63,7 +64,7 @@ class EditHandler:
     async def _find_accepted(self, message: InboundMessage) -> _Accepted | None:
         accepted_id = await self._chat_state.find_accepted_id(message.external_id)
         key = InboundKey(self._channel.name, self._channel.account, accepted_id)
-        run = await self._host.services.store.runs.find_by_key(key)
+        run = await host_store(self._host.services).runs.find_by_key(key)
         if run is None or run.owner != self._chat_state.user_id(message.person):
             return None
         pieces = [message_from_json(piece) for piece in run.origin.get(PIECES, ())]

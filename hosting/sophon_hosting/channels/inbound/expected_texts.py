@@ -6,12 +6,12 @@ from datetime import timedelta
 from sophon.approvals import Decision
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.contract import Store
 from sophon_channels.contract import Channel, InboundMessage
 from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalPrompts
 from sophon_hosting.channels.chat_state import DIALOGUE_KIND, ChatState, question_key
 from sophon_hosting.channels.edit_dialogues import EditDialogues, dialogue_key
 from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.store.contract import HostStore
 
 CLOCK_TOLERANCE = timedelta(seconds=2)
 """How much earlier than the question an answer may be dated: platforms state whole seconds."""
@@ -27,7 +27,7 @@ class ExpectedTexts:
     def __init__(
         self,
         channel: Channel,
-        store: Store,
+        store: HostStore,
         *,
         chat_state: ChatState,
         prompts: ApprovalPrompts,

@@ -12,10 +12,10 @@ from typing import Any
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.contract import Store
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.chat_state import HEARD_KIND, HEARD_RETENTION, ChatState
+from sophon_hosting.store.contract import HostStore
 
 MAX_MESSAGE_CHARACTERS = 500
 """Characters of one message that are kept."""
@@ -33,7 +33,7 @@ class GroupHistory:
     """History of the groups of one channel. `limits` maps ids of groups to numbers of messages."""
 
     def __init__(
-        self, channel: Channel, store: Store, clock: Clock, chat_state: ChatState, limits: Mapping[str, int]
+        self, channel: Channel, store: HostStore, clock: Clock, chat_state: ChatState, limits: Mapping[str, int]
     ) -> None:
         self._channel, self._notes, self._clock = channel, store.channel_state, clock
         self._chat_state, self._limits = chat_state, limits

@@ -45,6 +45,7 @@ from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
 from sophon_hosting.channels.pairing import PairingService
 from sophon_hosting.host import Host
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -98,7 +99,7 @@ class InboundHandler:
         off_the_record: ChatsOffTheRecord | None = None,
         reads_voice: bool = False,
     ) -> None:
-        store, clock = host.services.store, host.services.clock
+        store, clock = host_store(host.services), host.services.clock
         self._channel, self._policy, self._chat_state = channel, policy, chat_state
         self._writer, self._approval_prompts, self._undelivered = writer, approval_prompts, undelivered
         self.edit_dialogues = EditDialogues(host, channel, chat_state, writer, approval_prompts)
@@ -366,7 +367,7 @@ class ReactionHandler:
 
     async def handle(self, reaction: MessageReaction) -> None:
         """Record a reaction; `reaction.person` is identified. Raises StoreError."""
-        store = self._host.services.store
+        store = host_store(self._host.services)
         entry = await store.outbox.find_by_platform_id(
             self._channel.name, self._channel.account, reaction.message_id, chat=reaction.chat or None
         )

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon.tools.untrusted_text import unfence_text
 from sophon_channels.contract import InboundMessage
 from sophon_hosting.channels.inbound.message_json import message_from_json
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, PIECES
+from sophon_hosting.store.contract import HostStore
 
 MAX_RUNS = 30
 """Runs of a session that are searched, newest first; a message of an older one is not found."""
@@ -17,7 +17,7 @@ MAX_RUNS = 30
 class MessageLookup:
     """Messages of the newest runs of a session: those that started them, and what was sent for them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: HostStore) -> None:
         self._store = store
 
     async def add_quotation(self, message: InboundMessage, session_id: str) -> InboundMessage:

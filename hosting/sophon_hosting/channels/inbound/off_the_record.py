@@ -16,7 +16,6 @@ from sophon.errors import InputError, NotFound, SessionTaken, SophonError
 from sophon.events import event_type
 from sophon.failure_log import log_failure
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon.turn.chat_overrides import build_chat_section
@@ -39,6 +38,7 @@ from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.run_audience import overrides_to_origin
 from sophon_hosting.runs.session_deletion import Busy
+from sophon_hosting.store.contract import HostStore, host_store
 
 log = logging.getLogger("sophon")
 
@@ -79,7 +79,7 @@ class ChatsOffTheRecord:
         self,
         host: OffTheRecordHost,
         channel: Channel,
-        store: Store,
+        store: HostStore,
         chat_state: ChatState,
         writer: OutboundWriter,
         profiles: ChatProfiles,
@@ -89,7 +89,7 @@ class ChatsOffTheRecord:
     ) -> None:
         self._host, self._channel, self._store = host, channel, store
         self._chat_state, self._writer, self._profiles = chat_state, writer, profiles
-        own, clock = host.services.store, host.services.clock
+        own, clock = host_store(host.services), host.services.clock
         self._typing = TypingAndPreview({channel.name: channel}, own, clock)
         self.worker = OutboxWorker(
             channel,
@@ -172,7 +172,7 @@ class ChatsOffTheRecord:
             await self._host.check_room(owner)
         except OffTheRecordFull as error:
             return f"🚦 {error}."
-        session = await self._host.services.store.sessions.get_or_create(self._host.new_session_id(), owner)
+        session = await host_store(self._host.services).sessions.get_or_create(self._host.new_session_id(), owner)
         await self._store.channel_state.put(
             ChannelStateEntry(
                 self._channel.name, self._channel.account, MARK_KIND, location.key, {"session": session.id}
@@ -181,7 +181,7 @@ class ChatsOffTheRecord:
         return BEGUN
 
     async def _end(self, location: ChatLocation, session: str) -> None:
-        runs = await self._host.services.store.runs.list_unfinished(session)
+        runs = await host_store(self._host.services).runs.list_unfinished(session)
         if await self._stop_runs(runs) == len(runs):
             await self._delete(session)
         else:
@@ -196,7 +196,7 @@ class ChatsOffTheRecord:
         """Accept a message; return why it was not, as a text for the chat."""
         services = self._host.services
         owner = self._chat_state.user_id(message.person)
-        found = await services.store.sessions.find(session)
+        found = await host_store(services).sessions.find(session)
         if found is None or found.owner != owner:
             return ENDED
         if message.attachments or message.unreadable or message.media_group_id is not None:
@@ -237,7 +237,7 @@ class ChatsOffTheRecord:
         return None
 
     async def _stop_tasks(self, session: str) -> str:
-        runs = await self._host.services.store.runs.list_unfinished(session)
+        runs = await host_store(self._host.services).runs.list_unfinished(session)
         return describe_stop(runs, await self._stop_runs(runs))
 
     async def _stop_runs(self, runs: Sequence[Run]) -> int:
@@ -245,7 +245,7 @@ class ChatsOffTheRecord:
             return await self._stopper.stop(runs)
 
     async def _describe_tasks(self, session: str) -> str:
-        count = len(await self._host.services.store.runs.list_unfinished(session))
+        count = len(await host_store(self._host.services).runs.list_unfinished(session))
         return "Nothing is running." if not count else f"{count} unfinished."
 
     async def _reply(self, message: InboundMessage, text: str) -> None:
@@ -273,7 +273,7 @@ class ChatsOffTheRecord:
     async def _reject(self, approval_id: str, task_id: str) -> None:
         """Reject what would have to wait for a person of this channel; questions on the page are left alone."""
         try:
-            run = await self._host.services.store.runs.find(task_id)
+            run = await host_store(self._host.services).runs.find(task_id)
             if run is not None and run.channel == self._channel.name:
                 await self._host.approvals.decide(approval_id, Decision.reject(NOBODY_TO_ASK), run.owner)
         except SophonError as error:

@@ -9,6 +9,7 @@ from sophon_hosting.channels.chat_profiles import ChatProfiles, find_name_proble
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
 from sophon_hosting.host import Host
+from sophon_hosting.store.contract import host_store
 
 DEFAULT = "default"
 """Argument with which a chat inherits an override again."""
@@ -87,14 +88,14 @@ class OverrideCommands:
 
     async def _forget_session_model(self, request: ChatCommandRequest) -> None:
         """A model that was chosen for the session, on the page, would go first."""
-        session = await self._services.store.sessions.find(request.session_id)
+        session = await host_store(self._services).sessions.find(request.session_id)
         if session is not None and session.model is not None:
-            await self._services.store.sessions.set_model(session.id, None)
+            await host_store(self._services).sessions.set_model(session.id, None)
 
     async def _describe(self, request: ChatCommandRequest, name: str, overrides: ChatOverrides) -> str:
         shown = _format(_SHOWN[name], name, overrides)
         if name == "model":
-            session = await self._services.store.sessions.find(request.session_id)
+            session = await host_store(self._services).sessions.find(request.session_id)
             shown = session.model if session is not None and session.model else shown
         choices = await self._list_choices(name)
         return f"{shown}. There are: {', '.join(choices[:MAX_LISTED])}" if choices else f"{shown.rstrip('.')}."

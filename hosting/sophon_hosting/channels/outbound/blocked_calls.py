@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sophon.errors import NotFound
-from sophon.stores.contract import Store
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_hosting.channels.approval_text import to_visible_line
 from sophon_hosting.channels.outbound.chat_notices import ChatNotice
@@ -13,6 +12,7 @@ from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.quiet_entries import UNPROMPTED_KIND, is_prompted
 from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.store.contract import HostStore
 
 MAX_NOTICES_PER_TURN = 3
 """A model that tries again and again does not flood the chat; the web page shows each call."""
@@ -39,7 +39,7 @@ def format_block_notice(verdict: Mapping[str, Any]) -> str:
 class BlockedCallNotices:
     """Sends the notices of one channel. A call has one notice, also if its turn is judged again after a restart."""
 
-    def __init__(self, channel: Channel, store: Store, writer: OutboundWriter) -> None:
+    def __init__(self, channel: Channel, store: HostStore, writer: OutboundWriter) -> None:
         self._channel, self._store, self._writer = channel, store, writer
         self._counts: OrderedDict[str, int] = OrderedDict()
 

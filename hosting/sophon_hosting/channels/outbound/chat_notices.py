@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.stores.contract import Store
 from sophon_channels.contract import Channel
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.store.contract import HostStore
 
 
 class NoticeSender(Protocol):
@@ -23,4 +23,4 @@ class ChatNotice:
     """A kind of notice: the events that it is about, and its sender on a channel, which `create` returns."""
 
     is_about: Callable[[WireEvent], bool]
-    create: Callable[[Channel, Store, OutboundWriter], NoticeSender]
+    create: Callable[[Channel, HostStore, OutboundWriter], NoticeSender]

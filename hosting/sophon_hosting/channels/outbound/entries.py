@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel, ChatLocation, OutboundMessage, Person
 from sophon_hosting.channels.recipients import recipient_in_chat
+from sophon_hosting.store.contract import HostStore
 
 WakeCallback: TypeAlias = Callable[[], None]
 """Wakes the outbox worker."""
@@ -43,7 +43,7 @@ def build_entry_id(name: str, position: int) -> str:
 class OutboundWriter:
     """Writer of outbound entries for one channel; wakes the outbox worker."""
 
-    def __init__(self, channel: Channel, store: Store, wake: WakeCallback) -> None:
+    def __init__(self, channel: Channel, store: HostStore, wake: WakeCallback) -> None:
         self._channel, self._store, self._wake = channel, store, wake
 
     def wake(self) -> None:

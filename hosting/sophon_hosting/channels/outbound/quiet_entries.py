@@ -5,10 +5,10 @@ from typing import Final
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel, HoldingChannel
+from sophon_hosting.store.contract import HostStore
 
 UNPROMPTED_KIND: Final = "unprompted"
 """Kind of a notice of the host that follows from no message of a person, such as that of a paused goal."""
@@ -21,7 +21,7 @@ class QuietEntries:
     notices of `UNPROMPTED_KIND`. Answers to a person, approvals and what may have arrived already are sent.
     """
 
-    def __init__(self, channel: Channel, store: Store, clock: Clock) -> None:
+    def __init__(self, channel: Channel, store: HostStore, clock: Clock) -> None:
         self._channel, self._store, self._clock = channel, store, clock
 
     async def find_hold(self, entry: OutboundEntry) -> datetime | None:

@@ -15,6 +15,7 @@ from sophon.tools.tool import Risk, Tool, tool
 from sophon_channels.contract import AlbumChannel, Channel, FileReference, OutboundMessage
 from sophon_hosting.channels.outbound.entries import build_entries
 from sophon_hosting.channels.recipients import recipient_of_run
+from sophon_hosting.store.contract import host_store
 
 TOOL_NAME = "chat.send_file"
 """Name of the tool."""
@@ -68,7 +69,7 @@ def create_send_file_tool(channels: Mapping[str, Channel], wake: Callable[[str],
             # One message each: a rejected file does not end the others.
             entry_name = f"{name}-{number}" if number else name
             entries += build_entries(channel, chat, entry_name, message, FILE_KIND, recipient=recipient)
-        await ctx.services.store.outbox.add([replace(entry, run_id=ctx.task_id) for entry in entries])
+        await host_store(ctx.services).outbox.add([replace(entry, run_id=ctx.task_id) for entry in entries])
         wake(channel.name)
         if paths:
             size = sum(file.size for file in files)
@@ -122,7 +123,7 @@ def _group_files(channel: Channel, files: Sequence[FileReference]) -> list[list[
 async def _chat_of_turn(ctx: Context, channels: Mapping[str, Channel]) -> tuple[Channel, str, str]:
     """Return the channel and the chat that the turn's message came from, and the recipient in it."""
     try:
-        run = await ctx.services.store.runs.get(ctx.task_id)
+        run = await host_store(ctx.services).runs.get(ctx.task_id)
     except NotFound:
         raise ToolError(NO_CHAT_MESSAGE) from None
     channel, chat = channels.get(run.channel), str(run.origin.get("chat") or "")

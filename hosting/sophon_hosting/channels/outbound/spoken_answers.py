@@ -10,7 +10,6 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
 from sophon.principals import files_folder
 from sophon.settings import Settings
-from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon.visible_text import is_blank
@@ -23,6 +22,7 @@ from sophon_hosting.channels.outbound.entry_delivery import DeliveryListener
 from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
 from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.run_audience import audience_of_run
+from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
 
@@ -62,7 +62,7 @@ class SpokenAnswers:
     """
 
     def __init__(
-        self, channel: Channel, store: Store, wake: WakeCallback, listener: DeliveryListener, speech: Speech | None
+        self, channel: Channel, store: HostStore, wake: WakeCallback, listener: DeliveryListener, speech: Speech | None
     ) -> None:
         self._channel, self._store, self._wake, self._listener = channel, store, wake, listener
         self._speech = speech

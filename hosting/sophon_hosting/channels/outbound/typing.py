@@ -14,7 +14,6 @@ from sophon.errors import NotFound, StateError, StoreError
 from sophon.events import ApprovalRequested, event_type
 from sophon.reply_text import collect_earlier_texts
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel, ChatLocation, DeletingChannel, OutboundMessage
 from sophon_channels.errors import PreviewInDoubt
@@ -22,6 +21,7 @@ from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.recipients import RecipientAddresses
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.runs.checkpoint_store import load_checkpoint
+from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
 
@@ -77,7 +77,7 @@ class TypingAndPreview:
     def __init__(
         self,
         channels: Mapping[str, Channel],
-        store: Store,
+        store: HostStore,
         clock: Clock,
         is_leader: Callable[[str], bool] = lambda channel: True,
     ) -> None:
@@ -263,7 +263,7 @@ def location_from_origin(origin: Mapping[str, Any]) -> ChatLocation:
 class ShownPreviews:
     """Previews of all channels by run. The id is written once, when the message is created."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: HostStore) -> None:
         self._notes = store.channel_state
         self._previews: OrderedDict[str, str] = OrderedDict()
 

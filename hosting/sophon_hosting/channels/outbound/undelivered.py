@@ -9,7 +9,6 @@ from typing import Any
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel, ChatLocation, OutboundMessage, Person
 from sophon_channels.text.single_line import to_single_line
@@ -20,6 +19,7 @@ from sophon_hosting.channels.outbound.delivery_rules import UNREACHABLE_REASONS,
 from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entries, build_entry_id
 from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.store.contract import HostStore
 
 STATE_KIND = "undelivered"
 """Kind of the stored notes: one per person of a direct chat, and per group, not told yet what was not delivered."""
@@ -49,7 +49,7 @@ class UndeliveredAnswers:
     def __init__(
         self,
         channel: Channel,
-        store: Store,
+        store: HostStore,
         clock: Clock,
         *,
         chat_state: ChatState,

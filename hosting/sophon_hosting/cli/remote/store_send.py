@@ -5,7 +5,6 @@ from typing import Any
 
 from sophon.errors import SophonError
 from sophon.settings import Settings
-from sophon.stores.contract import Store
 from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -13,6 +12,7 @@ from sophon_hosting.cli.server_settings import create_store_lease
 from sophon_hosting.client_api.stored_caller import RunningHostRequired, StoredCaller
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import Request
+from sophon_hosting.store.contract import HostStore
 
 DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"
 
@@ -50,7 +50,7 @@ class StoreSend:
         with create_store_lease(self._options, self._settings) if is_exclusive else nullcontext():
             return run_with_store(self._options, lambda store: self._run(store, operation, request))
 
-    async def _run(self, store: Store, operation: Operation[Any, Any], request: Request) -> Any:
+    async def _run(self, store: HostStore, operation: Operation[Any, Any], request: Request) -> Any:
         caller = StoredCaller(store, self._settings, self._options.settings_folder)
         return operation.to_answer(await operation.call(caller, request))
 

@@ -11,7 +11,6 @@ from sophon.clock import SystemClock
 from sophon.errors import SophonError
 from sophon.services import Services
 from sophon.settings import Settings
-from sophon.stores.contract import Store
 from sophon_channels.contract import OutboundMessage
 from sophon_hosting.channels.factory import create_channels
 from sophon_hosting.channels.outbound.entries import build_entries
@@ -23,6 +22,7 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import connect_client, find_access_token, find_running_host
 from sophon_hosting.features.queue.operations import wake_outbox
 from sophon_hosting.rendering.control_characters import to_single_line
+from sophon_hosting.store.contract import HostStore
 
 app = command_group("List pairing requests from channels, approve and revoke them, unlink ids.")
 
@@ -44,7 +44,7 @@ def approve(
     """Approve a request: the user may write from now on."""
     settings = load_cli_settings(ctx.obj)
 
-    async def work(store: Store) -> PairingRequest:
+    async def work(store: HostStore) -> PairingRequest:
         request = await PairingService(store, SystemClock()).approve(code)
         await _add_confirmation(create_services(ctx.obj, settings), store, request)
         return request
@@ -79,7 +79,7 @@ def _run(
     return run_with_store(options, lambda store: work(PairingService(store, SystemClock())))
 
 
-async def _add_confirmation(services: Services, store: Store, request: PairingRequest) -> None:
+async def _add_confirmation(services: Services, store: HostStore, request: PairingRequest) -> None:
     """Add the confirmation to the outbox; a running host, or the next one, sends it to the user."""
     for each in create_channels(services, os.environ):
         if each.channel.name == request.channel and request.chat:

@@ -24,6 +24,7 @@ from sophon_hosting.features.goals.plan_work import PlanWork
 from sophon_hosting.features.goals.planning import GoalPlanner
 from sophon_hosting.features.goals.step_runs import build_report_request
 from sophon_hosting.features.goals.step_work import STEP_POLL, StepWork
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -57,7 +58,7 @@ class GoalEngine:
 
     def __init__(self, host: GoalHost, check_owner: CheckOwner | None = None) -> None:
         services = host.services
-        self._settings, self._clock, self._store = services.settings.goals, services.clock, services.store
+        self._settings, self._clock, self._store = services.settings.goals, services.clock, host_store(services)
         self._event_bus, self._leadership = host.event_bus, host.membership.leadership
         planner = GoalPlanner(services, review=self._settings.review, pipelines=host.pipelines)
         self._work = GoalWork(host, planner, self.wake, check_owner)
@@ -205,9 +206,9 @@ class GoalWork:
         services = host.services
         self._check_owner = check_owner
         self._host, self._settings, self._clock = host, services.settings.goals, services.clock
-        saver = GoalSaver(services.store.goals, host.event_bus, services.clock)
+        saver = GoalSaver(host_store(services).goals, host.event_bus, services.clock)
         self.save = saver.save
-        governor = ResourceGovernor(services.store.rate_windows, services.clock, self._settings.limits)
+        governor = ResourceGovernor(host_store(services).rate_windows, services.clock, self._settings.limits)
         self._plans = PlanWork(host, planner, governor, saver, wake)
         self._steps = StepWork(host, governor, saver)
 

@@ -25,6 +25,7 @@ from sophon.settings import ResourceLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent, RateWindowStore
 from sophon.stores.runs.contract import Run, RunStatus
 from sophon.stores.usage.contract import UsageRow
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -100,7 +101,11 @@ class ResourceGovernor:
 def create_governor(services: Services) -> ResourceGovernor | None:
     """Return the governor of a host; None with `Goals.Enabled` off: then a person's schedules have their own limits."""
     settings = services.settings.goals
-    return ResourceGovernor(services.store.rate_windows, services.clock, settings.limits) if settings.enabled else None
+    return (
+        ResourceGovernor(host_store(services).rate_windows, services.clock, settings.limits)
+        if settings.enabled
+        else None
+    )
 
 
 async def find_agent_refusal(services: Services, user: str) -> str:
@@ -111,12 +116,12 @@ async def find_agent_refusal(services: Services, user: str) -> str:
 
 async def count_running_agents(services: Services, user: str) -> int:
     """Return how many agents work for a user unattended and wait for nobody. Raises StoreError."""
-    live = await services.store.goals.list(owner=user, states=ACTIVE, limit=MAX_COUNTED)
+    live = await host_store(services).goals.list(owner=user, states=ACTIVE, limit=MAX_COUNTED)
     steps = [node for goal in live for node in list_running(goal.nodes) if not node.tool and not node.waits]
     scheduled: list[str] = []
     statuses: tuple[RunStatus, ...] = ("queued", "running")  # one that was accepted a moment before is queued
     for status in statuses:
-        runs = await services.store.runs.list(owner=user, status=status, limit=MAX_COUNTED, whole=False)
+        runs = await host_store(services).runs.list(owner=user, status=status, limit=MAX_COUNTED, whole=False)
         scheduled += [run.id for run in runs if SCHEDULED_ORIGIN in run.origin and run.id not in scheduled]
     tasks = {*scheduled, *(node.run_id for node in steps)}
     agents = [] if services.agents is None else services.agents.running.list(principal=user)
@@ -128,7 +133,7 @@ def count_use_of_schedules(services: Services) -> Callable[[Run, Sequence[UsageR
 
     A store that does not answer has stored the outcome a moment before, so this is only logged.
     """
-    governor = ResourceGovernor(services.store.rate_windows, services.clock, services.settings.goals.limits)
+    governor = ResourceGovernor(host_store(services).rate_windows, services.clock, services.settings.goals.limits)
 
     async def record(run: Run, rows: Sequence[UsageRow]) -> None:
         if SCHEDULED_ORIGIN not in run.origin:

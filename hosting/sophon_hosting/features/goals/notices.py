@@ -7,13 +7,13 @@ from collections import OrderedDict
 from typing import Final
 
 from sophon.events import GoalChanged
-from sophon.stores.contract import Store
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_hosting.channels.approval_text import to_visible_line
 from sophon_hosting.channels.outbound.chat_notices import ChatNotice
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.quiet_entries import UNPROMPTED_KIND
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.store.contract import HostStore
 
 MAX_NOTICES_PER_GOAL = 5
 """A goal that pauses again and again does not flood the chat; `sophon goals` and the API show each change."""
@@ -30,7 +30,7 @@ def is_goal_pause(event: WireEvent) -> bool:
 class GoalNotices:
     """Sends the notices of one channel. A pause has one notice, also if its event is repeated."""
 
-    def __init__(self, channel: Channel, store: Store, writer: OutboundWriter) -> None:
+    def __init__(self, channel: Channel, store: HostStore, writer: OutboundWriter) -> None:
         self._channel, self._store, self._writer = channel, store, writer
         self._sent: OrderedDict[str, frozenset[int]] = OrderedDict()
         """Versions of the goals at the pauses that were told, by goal."""

@@ -16,6 +16,7 @@ from sophon_hosting.features.goals.goal_host import GoalHost
 from sophon_hosting.features.goals.goal_saving import GoalSaver
 from sophon_hosting.features.goals.governor import ResourceGovernor
 from sophon_hosting.features.goals.planning import GoalPlanner, PlanResult
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -38,7 +39,7 @@ class PlanWork:
     ) -> None:
         services = host.services
         self._planner, self._governor, self._saver, self._wake = planner, governor, saver, wake
-        self._settings, self._clock, self._store = services.settings.goals, services.clock, services.store
+        self._settings, self._clock, self._store = services.settings.goals, services.clock, host_store(services)
         self._plans: dict[str, asyncio.Task[None]] = {}
 
     async def stop(self) -> None:

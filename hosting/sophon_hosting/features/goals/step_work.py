@@ -12,7 +12,6 @@ from sophon.goals.progress import StepOutcome, apply_outcome
 from sophon.goals.task_graph import list_running, replace_node
 from sophon.goals.task_node import TaskNode
 from sophon.principals import memory_scope
-from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.goals.goal_host import GoalHost
@@ -21,6 +20,7 @@ from sophon_hosting.features.goals.governor import Resource, ResourceGovernor, f
 from sophon_hosting.features.goals.step_runs import build_step_request, find_cut_off, read_outcome
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.run_audience import audience_of_run
+from sophon_hosting.store.contract import HostStore, host_store
 
 log = logging.getLogger("sophon")
 
@@ -37,7 +37,7 @@ class StepWork:
     def __init__(self, host: GoalHost, governor: ResourceGovernor, saver: GoalSaver) -> None:
         services = host.services
         self._host, self._governor, self._saver = host, governor, saver
-        self._settings, self._clock, self._store = services.settings.goals, services.clock, services.store
+        self._settings, self._clock, self._store = services.settings.goals, services.clock, host_store(services)
         self._asking: set[str] = set()
         """Runs that wait for a person, by their events: the store says so a moment later."""
         self._seen: set[str] = set()
@@ -201,7 +201,7 @@ def count_time(goal: Goal, now: datetime, *, is_first_look: bool) -> Goal:
     return replace(goal, counted_at=now)
 
 
-async def count_usage(goal: Goal, store: Store) -> tuple[Goal, int, int]:
+async def count_usage(goal: Goal, store: HostStore) -> tuple[Goal, int, int]:
     """Return the goal with what its sessions have used by now, and the model calls and tokens that are new.
 
     What models wrote while planning is counted apart, so it is no part of the execution.
@@ -224,7 +224,7 @@ async def count_usage(goal: Goal, store: Store) -> tuple[Goal, int, int]:
     return replace(goal, spent=changed), new_calls, new_tokens
 
 
-async def count_memory(goal: Goal, node: TaskNode, run: Run, store: Store) -> int:
+async def count_memory(goal: Goal, node: TaskNode, run: Run, store: HostStore) -> int:
     """Return the bytes of the step's result and of the memory entries that it has written."""
     text = str((run.response or {}).get("text") or "")
     scope = memory_scope(audience_of_run(run).data_owner)

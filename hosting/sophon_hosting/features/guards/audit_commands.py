@@ -16,7 +16,6 @@ from sophon.security.audit_chain import AuditEntry
 from sophon.security.audit_head import HeadError, sign_head
 from sophon.security.capability_levels import CapabilityLevel
 from sophon.settings import DangerousSetting
-from sophon.stores.contract import Store
 from sophon_hosting.audit_heads import find_signing_key, load_head
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, OutputOption, command_group
@@ -29,6 +28,7 @@ from sophon_hosting.features.guards.audit import list_audit, verify_audit_log
 from sophon_hosting.features.guards.results import AuditEntryView, AuditVerificationView
 from sophon_hosting.operations.client import Client
 from sophon_hosting.rendering.value_formatting import format_time
+from sophon_hosting.store.contract import HostStore
 
 COLUMNS = ("number#", "time (UTC)", "event", "tool", "level", "risk", "user", "session", "what")
 
@@ -120,7 +120,7 @@ def _table_row(entry: AuditEntryView) -> list[str]:
     return [str(entry["number"]), format_time(entry["at"]), *cells]
 
 
-async def _export(store: Store, write: Callable[[str], object]) -> AuditEntry | None:
+async def _export(store: HostStore, write: Callable[[str], object]) -> AuditEntry | None:
     """Write all entries; return the newest one."""
     number = 0
     last: AuditEntry | None = None

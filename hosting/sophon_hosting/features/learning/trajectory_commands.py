@@ -20,7 +20,6 @@ from sophon.learning.trajectories import (
 )
 from sophon.models.embeddings.factory import create_cached_embedder
 from sophon.models.turn_meter import metering
-from sophon.stores.contract import Store
 from sophon.stores.trajectories.contract import TrajectoryOrder
 from sophon.stores.trajectories.similarity import find_similar
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
@@ -29,6 +28,7 @@ from sophon_hosting.cli.console.json_lines import write_json_lines
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.rendering.value_formatting import format_time
+from sophon_hosting.store.contract import HostStore
 from sophon_middlewares.outer.budget.host_meter import HostMeter
 
 DEFAULT_LIMIT = 50
@@ -78,7 +78,7 @@ def list_trajectories(
 def show(ctx: typer.Context, task: TaskArgument, as_json: JsonOption = False) -> None:
     """Show one trajectory with its texts, scores and feedback."""
 
-    async def read(store: Store) -> tuple[Trajectory, list[dict[str, Any]]]:
+    async def read(store: HostStore) -> tuple[Trajectory, list[dict[str, Any]]]:
         found = await store.trajectories.find(task)
         if found is None:
             raise NotFound("trajectory", task)
@@ -124,7 +124,7 @@ def export(
     write_json_lines([each.to_json() for each in found], output, what="trajectories")
 
 
-async def _read(store: Store, *, best: bool, poor: bool, limit: int) -> Sequence[Trajectory]:
+async def _read(store: HostStore, *, best: bool, poor: bool, limit: int) -> Sequence[Trajectory]:
     order: TrajectoryOrder = "best" if best else "poorest" if poor else "newest"
     return await store.trajectories.list(
         order=order,
@@ -139,7 +139,7 @@ def _list_similar(options: GlobalOptions, text: str, limit: int, *, as_json: boo
     clock, prices = SystemClock(), settings.budget.default_price_pair
     embedder = create_cached_embedder(settings.embeddings, os.environ, clock, default_prices=prices)
 
-    async def read(store: Store) -> Any:
+    async def read(store: HostStore) -> Any:
         try:
             with metering(HostMeter(store.usage, settings.budget, clock)):
                 return await find_similar(

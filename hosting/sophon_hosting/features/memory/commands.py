@@ -12,7 +12,6 @@ from sophon.errors import InputError, NotFound
 from sophon.memory.workspace_index import FileChunk
 from sophon.models.embeddings.factory import create_cached_embedder
 from sophon.principals import LOCAL_USER
-from sophon.stores.contract import Store
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.exported_entry import entry_to_json
 from sophon.stores.memories.library import FoundMemory, LongTermMemory, choose_embedder
@@ -29,6 +28,7 @@ from sophon_hosting.features.memory.results import chunk_to_json
 from sophon_hosting.persons.person_files import PersonFolders
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.value_formatting import format_time
+from sophon_hosting.store.contract import HostStore
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ def search(
 ) -> None:
     """Search entries and notes by words and, with a model for embeddings, by similarity; the best first."""
 
-    async def run(memory: LongTermMemory, _: Store) -> tuple[Sequence[FoundMemory], Sequence[FileChunk]]:
+    async def run(memory: LongTermMemory, _: HostStore) -> tuple[Sequence[FoundMemory], Sequence[FileChunk]]:
         found = await memory.search(query, scope=user, limit=limit)
         folder = PersonFolders.of_settings(load_cli_settings(ctx.obj), ctx.obj.settings_folder).memory
         if folder is None:
@@ -102,7 +102,7 @@ def correct(
 ) -> None:
     """Replace the text of an entry; it is trusted from then on."""
 
-    async def run(memory: LongTermMemory, store: Store) -> None:
+    async def run(memory: LongTermMemory, store: HostStore) -> None:
         found = (await store.memories.find([entry])).get(entry)
         if found is None:
             raise NotFound("memory entry", entry)
@@ -164,7 +164,7 @@ def import_file(
 def reindex(ctx: typer.Context, user: UserOption = LOCAL_USER) -> None:
     """Make the index of words anew, and the vectors of a person: after another embedder was set, or one had failed."""
 
-    async def run(memory: LongTermMemory, store: Store) -> tuple[int, int | None]:
+    async def run(memory: LongTermMemory, store: HostStore) -> tuple[int, int | None]:
         indexed = await store.memories.rebuild_index()
         return indexed, await memory.reindex(user) if memory.has_vectors else None
 
@@ -174,12 +174,12 @@ def reindex(ctx: typer.Context, user: UserOption = LOCAL_USER) -> None:
     write_lines([f"{indexed} entries are in the index of words; {vectors}."])
 
 
-def _run(options: GlobalOptions, operation: Callable[[LongTermMemory, Store], Awaitable[T]]) -> T:
+def _run(options: GlobalOptions, operation: Callable[[LongTermMemory, HostStore], Awaitable[T]]) -> T:
     settings, clock = load_cli_settings(options), SystemClock()
     cached = create_cached_embedder(settings.embeddings, os.environ, clock)
     embedder = choose_embedder(settings.memory.embedder, cached)
 
-    async def run(store: Store) -> T:
+    async def run(store: HostStore) -> T:
         try:
             return await operation(LongTermMemory(store, clock, embedder), store)
         finally:

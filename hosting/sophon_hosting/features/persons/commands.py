@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from sophon.clock import SystemClock
-from sophon.stores.contract import Store
 from sophon.stores.memories.library import LongTermMemory
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import command_group
@@ -23,6 +22,7 @@ from sophon_hosting.persons.export import PersonExport
 from sophon_hosting.persons.forgetting import check_person
 from sophon_hosting.persons.importing import Imported, import_person
 from sophon_hosting.persons.person_files import PersonFolders
+from sophon_hosting.store.contract import HostStore
 
 PersonArgument = Annotated[
     str, typer.Argument(metavar="PERSON", help="A user, local, a person on a channel as telegram:5, or a group.")
@@ -45,7 +45,7 @@ def export(
     options: GlobalOptions = ctx.obj
     folders = _folders(options)
 
-    async def run(store: Store) -> tuple[int, bool]:
+    async def run(store: HostStore) -> tuple[int, bool]:
         count, is_known = 0, False
         with open_new_file(output) as file:
             async for each in PersonExport(store, SystemClock(), folders).read(person):
@@ -68,7 +68,7 @@ def import_file(
     """Bring the sessions and the memory of an export back. No host may run; sessions that exist stay as they are."""
     items = read_json_lines(file)
 
-    async def run(store: Store) -> Imported:
+    async def run(store: HostStore) -> Imported:
         return await import_person(store, LongTermMemory(store, SystemClock()), person, items)
 
     with create_store_lease(ctx.obj, load_cli_settings(ctx.obj)):

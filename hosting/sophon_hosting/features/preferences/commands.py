@@ -7,11 +7,11 @@ import typer
 from sophon.errors import InputError
 from sophon.preferences import NO_PREFERENCES, PREFERENCE_NAMES, Preferences, describe_preferences
 from sophon.principals import LOCAL_USER
-from sophon.stores.contract import Store
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_lines, write_notice, write_result
 from sophon_hosting.persons.forgetting import check_person
+from sophon_hosting.store.contract import HostStore
 
 PersonOption = Annotated[str, typer.Option("--person", metavar="ID", help="Whose: ada, telegram:5; you by default.")]
 
@@ -51,7 +51,7 @@ def set_preference(
     if name == "model" and value:
         create_services(ctx.obj, load_cli_settings(ctx.obj)).gateway.find(value)  # raises NotFound
 
-    async def change(store: Store) -> Preferences:
+    async def change(store: HostStore) -> Preferences:
         changed = (await store.preferences.get(person)).change(name, value)
         await store.preferences.put(person, changed)
         return changed
@@ -75,7 +75,7 @@ def clear(
     if name is not None and name not in PREFERENCE_NAMES:
         raise typer.BadParameter(f"there is no preference {name!r}; there are {', '.join(PREFERENCE_NAMES)}")
 
-    async def change(store: Store) -> Preferences:
+    async def change(store: HostStore) -> Preferences:
         current = await store.preferences.get(person)
         changed = NO_PREFERENCES if name is None else current.change(name, "")
         await store.preferences.put(person, changed)

@@ -20,6 +20,7 @@ from sophon.stores.schedules.contract import FiringOutcome, QuietAction, Schedul
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.run_authorship import OWN_TEXT
+from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:
     from sophon_hosting.features.goals.governor import ResourceGovernor
@@ -47,7 +48,7 @@ class ScheduleFiring:
 
     def __init__(self, host: Host, check_owner: CheckOwner) -> None:
         self._host, self._check_owner = host, check_owner
-        self._store, self._clock = host.services.store.schedules, host.services.clock
+        self._store, self._clock = host_store(host.services).schedules, host.services.clock
         self._settings = host.services.settings.schedules
         self._governor = find_governor(host.services)
 
@@ -104,7 +105,7 @@ class ScheduleFiring:
                 self._announce_change(moved, "finished")
 
     async def _accept(self, schedule: Schedule, at: datetime) -> TaskReceipt:
-        session = await self._host.services.store.sessions.get(schedule.session_id)
+        session = await host_store(self._host.services).sessions.get(schedule.session_id)
         marks = {SCHEDULED_ORIGIN: schedule.id, "due_at": at.isoformat(), OWN_TEXT: schedule.text}
         return await self._host.accept(
             RunRequest(
@@ -122,7 +123,7 @@ class ScheduleFiring:
 
     async def _find_session_problem(self, schedule: Schedule) -> str:
         """Return why no run may start in the session; a session of that id may be somebody else's by now."""
-        session = await self._host.services.store.sessions.find(schedule.session_id)
+        session = await host_store(self._host.services).sessions.find(schedule.session_id)
         if session is None:
             return "its conversation does not exist any more"
         owners = (schedule.owner, schedule.origin.get("data_owner"))

@@ -31,6 +31,7 @@ from sophon_hosting.features.schedules.heartbeat_file import (
 )
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.run_authorship import OWN_TEXT
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -145,7 +146,7 @@ class Heartbeat:
         session = self._settings.heartbeat.session
         if session is None or not await self._may_write_to(session, owner):
             return HEARTBEAT_CHANNEL, {}
-        library = ScheduleLibrary(self._services.store, self._clock, self._settings)
+        library = ScheduleLibrary(host_store(self._services), self._clock, self._settings)
         found = await library.find_destination(session)
         if found is None:
             return HEARTBEAT_CHANNEL, {}
@@ -155,14 +156,14 @@ class Heartbeat:
         users = self._services.settings.hub.users
         if owner in ([hub_user_principal(user.id) for user in users if user.operator] if users else [LOCAL_USER]):
             return True
-        session = await self._services.store.sessions.find(session_id)
+        session = await host_store(self._services).sessions.find(session_id)
         return session is not None and session.owner == owner
 
     async def _delete_silent_sessions(self, owner: str, minute: datetime) -> None:
-        for session in await self._services.store.sessions.list(owner):
+        for session in await host_store(self._services).sessions.list(owner):
             if not session.id.startswith(SESSION_PREFIX) or minute - session.updated_at < KEPT_SILENT:
                 continue
-            runs = await self._services.store.runs.list(session_id=session.id, whole=False)
+            runs = await host_store(self._services).runs.list(session_id=session.id, whole=False)
             if len(runs) == 1 and is_silent(runs[0]):
                 try:
                     await self._host.delete_session(session.id)

@@ -7,7 +7,6 @@ from sophon.scheduled_turns import SCHEDULE_KEYS
 from sophon.schedules.library import ScheduleLibrary
 from sophon.schedules.occurrences import Recurrence
 from sophon.schedules.wording import describe_recurrence
-from sophon.stores.contract import Store
 from sophon.stores.runs.contract import RunStatus
 from sophon.stores.schedules.contract import (
     FiringOutcome,
@@ -18,6 +17,7 @@ from sophon.stores.schedules.contract import (
     ScheduleState,
 )
 from sophon_hosting.features.iso_time import to_iso
+from sophon_hosting.store.contract import HostStore
 
 MAX_FIRINGS: Final = 10
 """Runs of a schedule that are listed."""
@@ -105,7 +105,7 @@ def schedule_to_json(schedule: Schedule, library: ScheduleLibrary, session_id: s
     }
 
 
-async def list_firings(store: Store, schedule: Schedule) -> list[Firing]:
+async def list_firings(store: HostStore, schedule: Schedule) -> list[Firing]:
     """Return the last runs of a schedule as JSON, the newest first; times that became no run have none."""
     found = await store.runs.list_by_account(SCHEDULE_KEYS, schedule.id, MAX_FIRINGS)
     return [

@@ -11,7 +11,6 @@ from sophon.clock import SystemClock
 from sophon.errors import InputError
 from sophon.principals import LOCAL_USER, hub_user_principal
 from sophon.settings import Settings
-from sophon.stores.contract import Store
 from sophon.stores.message_search.contract import MessageHit, MessageHits
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
@@ -28,6 +27,7 @@ from sophon_hosting.features.sessions.operations import change_session, delete_s
 from sophon_hosting.features.sessions.results import message_hit_to_json
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
+from sophon_hosting.store.contract import HostStore
 
 MAX_SEQ = 2**53
 """Largest number that JSON carries exactly."""
@@ -105,7 +105,7 @@ def import_file(
     days = settings.retention.sessions
     kept_since = None if days is None else now - timedelta(days=days)
 
-    async def run(store: Store) -> ImportReport:
+    async def run(store: HostStore) -> ImportReport:
         importing = ConversationImport(store, owner, now, kept_since=kept_since)
         async with ExportReader(SystemClock()).open(file) as conversations:
             return await importing.store(conversations, is_dry_run=dry_run)
@@ -189,7 +189,7 @@ def _describe_import(report: ImportReport) -> Sequence[str]:
     return [*lines, f"  and {hidden} more"] if hidden > 0 else lines
 
 
-async def _search(store: Store, owner: str, query: str, limit: int) -> MessageHits:
+async def _search(store: HostStore, owner: str, query: str, limit: int) -> MessageHits:
     while await store.message_search.index_missing():
         pass
     return await store.message_search.search(owner, query, limit=limit)
@@ -199,7 +199,7 @@ def _hit_row(hit: MessageHit) -> list[str]:
     return [hit.session_id, str(hit.seq), f"{hit.at:%Y-%m-%d %H:%M}", "".join(part.text for part in hit.snippet)]
 
 
-async def _read_session(store: Store, session: str) -> tuple[SessionSummary, Sequence[SessionRecord]]:
+async def _read_session(store: HostStore, session: str) -> tuple[SessionSummary, Sequence[SessionRecord]]:
     return await store.sessions.get(session), await store.sessions.list_records(session)
 
 

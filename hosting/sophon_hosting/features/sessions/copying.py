@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from sophon.errors import Busy, InputError, NotFound
-from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.stores.sessions.copy_limits import check_room_for_copy
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.store.contract import HostStore
 
 NO_BRANCHES: Final = "a conversation off the record is not copied and has no branches: nothing of it is stored"
 
@@ -22,14 +22,14 @@ async def check_is_copied(caller: Caller, session_id: str) -> None:
         raise InputError(NO_BRANCHES)
 
 
-async def check_room(store: Store, source: SessionSummary, up_to_seq: int | None) -> None:
+async def check_room(store: HostStore, source: SessionSummary, up_to_seq: int | None) -> None:
     """Raise InputError if a copy of the records up to a seq, None: all, is more than the owner may have."""
     last = await store.sessions.list_records(source.id, before=_AFTER_THE_LAST, limit=1)
     records = last[0].seq if last else 0
     await check_room_for_copy(store.sessions, source.owner, records if up_to_seq is None else min(up_to_seq, records))
 
 
-async def find_turn(store: Store, session: SessionSummary, task_id: str) -> Sequence[SessionRecord]:
+async def find_turn(store: HostStore, session: SessionSummary, task_id: str) -> Sequence[SessionRecord]:
     """Return the records of a task in a session, which may be a copy. Raises NotFound, Busy."""
     turn = await store.sessions.list_turn(session.id, task_id) if task_id else []
     run = await store.runs.find(task_id)

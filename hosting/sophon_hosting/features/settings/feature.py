@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from sophon_hosting.feature_services import ServiceKey
 from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
+from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:
     from sophon_hosting.live_settings.live_settings import LiveSettings
@@ -24,7 +25,7 @@ def _create_live_settings(process: HostProcess) -> "LiveSettings | None":
     views = [host.services] if off is None else [host.services, off.services]
     if not host.membership.is_shared:
         return LiveSettings(views, process.loaded)
-    share = share_change(host.services.store.channel_state, host.fanout)
+    share = share_change(host_store(host.services).channel_state, host.fanout)
     return LiveSettings(views, process.loaded, on_applied=[host.membership.note_settings], share=share)
 
 
@@ -43,7 +44,7 @@ def _create_shared_settings(process: HostProcess) -> "SharedSettings | None":
         return None
     from sophon_hosting.live_settings.shared_settings import SharedSettings  # lazy: only in a group of processes
 
-    return SharedSettings(live, services.store.channel_state, process.host.fanout, services.clock)
+    return SharedSettings(live, host_store(services).channel_state, process.host.fanout, services.clock)
 
 
 FEATURE: Final = Feature(

@@ -17,13 +17,13 @@ from sophon.snapshots.restoration import (
     restore_files,
     select_files,
 )
-from sophon.stores.contract import Store
 from sophon.stores.snapshots.contract import SnapshotEvent, StoredSnapshot
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.rendering.value_formatting import format_time
+from sophon_hosting.store.contract import HostStore
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
@@ -115,11 +115,11 @@ def verify(ctx: typer.Context, user: UserOption = LOCAL_USER, as_json: JsonOptio
     raise typer.Exit(1 if problems else 0)
 
 
-async def _list(store: Store, user: str, before: int | None, limit: int) -> tuple[list[StoredSnapshot], list[str]]:
+async def _list(store: HostStore, user: str, before: int | None, limit: int) -> tuple[list[StoredSnapshot], list[str]]:
     return await store.snapshots.list(user, before=before, limit=limit), list(await store.snapshots.list_owners())
 
 
-async def _get(store: Store, user: str, number: int) -> StoredSnapshot:
+async def _get(store: HostStore, user: str, number: int) -> StoredSnapshot:
     found = await store.snapshots.find(user, number)
     if found is None:
         raise NotFound("snapshot", str(number))
@@ -127,7 +127,7 @@ async def _get(store: Store, user: str, number: int) -> StoredSnapshot:
 
 
 async def _restore(
-    options: GlobalOptions, store: Store, user: str, number: int, paths: list[str], force: bool
+    options: GlobalOptions, store: HostStore, user: str, number: int, paths: list[str], force: bool
 ) -> tuple[int | None, list[RestoredFile]]:
     """Restore files; return the number of the snapshot of what was there, None if it was too large."""
     root, archive = _find_folders(options, user)
@@ -151,7 +151,7 @@ async def _restore(
     return next((each.number for each in newest if each.event.id == kept_id and loss is None), None), restored
 
 
-async def _verify(store: Store, archive: SnapshotArchive, user: str) -> tuple[int, list[str]]:
+async def _verify(store: HostStore, archive: SnapshotArchive, user: str) -> tuple[int, list[str]]:
     found = await store.snapshots.verify(user)
     problems = [found.problem.replace("entry", "snapshot")] if found.broken is not None else []
     before: int | None = None

@@ -5,9 +5,9 @@ from typing import Literal
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.security.permission_levels import LevelLabel
-from sophon.stores.api_tokens.contract import ApiToken
 from sophon_hosting.features.iso_time import to_iso
 from sophon_hosting.features.tokens.administration import TokenStatus, describe_status
+from sophon_hosting.store.api_tokens.contract import ApiToken
 
 
 class UserView(TypedDict):

@@ -13,6 +13,7 @@ from sophon_hosting.features.traces.results import ReplayComparison
 from sophon_hosting.replay.comparison import compare
 from sophon_hosting.replay.recorded_turn import find_turn_owner, load_recorded_turn
 from sophon_hosting.replay.turn_replay import ReplayRequest, replay_turn
+from sophon_hosting.store.contract import host_store
 
 
 def replay_stored_turn(
@@ -26,10 +27,10 @@ def replay_stored_turn(
     async def run() -> ReplayComparison:
         services = create_services(options, settings)
         async with services:
-            found = await find_turn_owner(services.store, task_id)
+            found = await find_turn_owner(host_store(services), task_id)
             if found is None or found[0] not in find_operators(settings.hub) | {LOCAL_USER}:
                 raise NotFound("turn", task_id)
-            turn = await load_recorded_turn(services.store, task_id)
+            turn = await load_recorded_turn(host_store(services), task_id)
             await services.gateway.warm_up()
             return cast(ReplayComparison, compare(turn, await replay_turn(services, turn, ReplayRequest(chain, model))))
 

@@ -36,6 +36,7 @@ from sophon_hosting.http.openai_api.completion_format import (
     to_history_messages,
 )
 from sophon_hosting.operations.request import Request
+from sophon_hosting.store.contract import host_store
 
 KEY_HEADER = "Idempotency-Key"
 MAX_KEY_CHARACTERS = 255
@@ -89,7 +90,7 @@ class CompletionTask:
         await self._caller.sessions.find_or_create_own(self._session_id, has_message=True)
         history = [SessionRecord("message", "v1", message) for message in to_history_messages(talk)]
         if history:
-            await self._host.services.store.sessions.append(self._session_id, history, owner=user_id)
+            await host_store(self._host.services).sessions.append(self._session_id, history, owner=user_id)
         await self._host.event_bus.subscribe(self._session_id, self._received.put_nowait, user_id)
         try:
             receipt = await send(
@@ -144,7 +145,7 @@ class CompletionTask:
 
     async def _follow(self, accepted: TaskReceipt, key: str) -> None:
         """Wait for the task of an earlier request; or take its outcome, if it has one."""
-        runs = self._host.services.store.runs
+        runs = host_store(self._host.services).runs
         run = await runs.get(accepted.task_id)
         if run.origin.get(REQUEST_DIGEST) != self._digest:
             raise IdempotencyKeyReused(key)

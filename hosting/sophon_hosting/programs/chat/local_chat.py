@@ -25,6 +25,7 @@ from sophon_hosting.programs.chat.chat_session import (
     TurnChoices,
 )
 from sophon_hosting.rendering.value_formatting import format_count
+from sophon_hosting.store.contract import host_store
 
 T = TypeVar("T")
 
@@ -71,18 +72,18 @@ class LocalChat(Chat):
 
     def get_preferences(self) -> Preferences:
         """See `Chat.get_preferences`."""
-        return self.run_coroutine(self.services.store.preferences.get(LOCAL_USER))
+        return self.run_coroutine(host_store(self.services).preferences.get(LOCAL_USER))
 
     def set_preferences(self, preferences: Preferences) -> Preferences:
         """See `Chat.set_preferences`."""
         if preferences.model:
             self.services.gateway.find(preferences.model)
-        self.run_coroutine(self.services.store.preferences.put(LOCAL_USER, preferences))
+        self.run_coroutine(host_store(self.services).preferences.put(LOCAL_USER, preferences))
         return preferences
 
     def enter_session(self, session_id: str) -> None:
         """Go on in a session that exists. Raises NotFound."""
-        self.run_coroutine(self.services.store.sessions.get(session_id))
+        self.run_coroutine(host_store(self.services).sessions.get(session_id))
         super().enter_session(session_id)
 
     def describe_session(self) -> str:
@@ -96,7 +97,7 @@ class LocalChat(Chat):
     def count_messages(self) -> int:
         """Return the number of messages of the session; 0 if the session does not exist yet."""
         try:
-            return self.run_coroutine(self.services.store.sessions.get(self.choices.session)).message_count
+            return self.run_coroutine(host_store(self.services).sessions.get(self.choices.session)).message_count
         except NotFound:
             return 0
 
@@ -105,7 +106,7 @@ class LocalChat(Chat):
 
         Raises InputError if there is none.
         """
-        sessions = self.services.store.sessions
+        sessions = host_store(self.services).sessions
         # A session exists from its first message on.
         records = self.run_coroutine(sessions.list_records(self.choices.session)) if self.count_messages() else []
         last = next((each for each in reversed(records) if _is_of_user(each)), None)
@@ -117,7 +118,7 @@ class LocalChat(Chat):
 
     def is_last_turn_unfinished(self) -> bool:
         """Return whether the last turn has neither an answer nor an outcome, because the program ended during it."""
-        sessions = self.services.store.sessions
+        sessions = host_store(self.services).sessions
         count = self.count_messages()
         # Every message is an entry of the log, so the last entry is never before the last message.
         tail = self.run_coroutine(sessions.list_records(self.choices.session, count - 1)) if count else []
@@ -128,13 +129,13 @@ class LocalChat(Chat):
         services, settings = self.services, self.services.settings.attachments
         check_attachment_count(len(self.attached) + 1, settings)
         attachment = inspect_file(content, name, services.clock.new_id(), settings, services.gateway.tokens.count_text)
-        store, most = services.store.attachments, settings.max_total_bytes
+        store, most = host_store(services).attachments, settings.max_total_bytes
         await store.add(attachment, content, owner=LOCAL_USER, max_total_bytes=most)
         return attachment
 
     async def _link_files(self, attachments: Sequence[Attachment]) -> None:
         """Give files to the session: its turns may read only those that it has."""
-        store = self.services.store
+        store = host_store(self.services)
         await store.sessions.get_or_create(self.choices.session, LOCAL_USER)
         for each in attachments:
             content = await store.attachments.read(each.id)

@@ -16,6 +16,7 @@ from sophon_hosting.programs.chat.chat_session import SHORT_ID_CHARACTERS, Chat
 from sophon_hosting.programs.chat.local_chat import LocalChat
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.value_formatting import format_usage_cost
+from sophon_hosting.store.contract import host_store
 
 C = TypeVar("C", bound=Chat)
 C_contra = TypeVar("C_contra", bound=Chat, contravariant=True)
@@ -103,14 +104,14 @@ def _session(chat: Chat, argument: str) -> list[str]:
 
 
 def _sessions(chat: LocalChat, argument: str) -> list[str]:
-    found = chat.run_coroutine(chat.services.store.sessions.list())
+    found = chat.run_coroutine(host_store(chat.services).sessions.list())
     return [f"  {each.id:<22}{each.message_count:>5} messages  {each.shown_title}" for each in found] or [
         "  no sessions"
     ]
 
 
 def _usage(chat: LocalChat, argument: str) -> list[str]:
-    totals = chat.run_coroutine(chat.services.store.usage.list_totals(session_id=chat.choices.session))
+    totals = chat.run_coroutine(host_store(chat.services).usage.list_totals(session_id=chat.choices.session))
     lines = [
         f"  {each.day}  {each.provider}/{each.model}: {each.calls} calls, {each.usage.total_tokens:,} tokens, "
         f"{format_usage_cost(each.usage)}"

@@ -10,6 +10,7 @@ from sophon.settings import Settings
 from sophon.stores.schedules.contract import Schedule
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok, warning
 from sophon_hosting.rendering.value_formatting import format_count
+from sophon_hosting.store.contract import host_store
 
 
 def check_folders(settings: Settings, folder: Path) -> Iterator[DoctorFinding]:
@@ -45,7 +46,7 @@ async def check_automation(services: Services) -> Sequence[DoctorFinding]:
     """Count schedules and goals that the host has paused; those that a person has paused are in order. The store must
     be open.
     """
-    store = services.store
+    store = host_store(services)
     try:
         schedules, goals = await store.schedules.list(), await store.goals.list_live()
     except StoreError as error:

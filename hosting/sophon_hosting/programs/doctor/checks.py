@@ -24,6 +24,7 @@ from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok, warning
 from sophon_hosting.programs.process_hardening import COMMAND_TOOL, format_withheld_variable
 from sophon_hosting.rendering.value_formatting import format_bytes
+from sophon_hosting.store.contract import host_store
 
 MIN_PYTHON_VERSION = (3, 11)
 REAL_MODEL_HINT = "for a real model set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama; see docs/models.md"
@@ -129,12 +130,12 @@ async def check_store(services: Services) -> DoctorFinding:
     """Check that the store can be opened, written and read."""
     url = services.settings.store.url
     try:
-        damage = await services.store.maintenance.find_damage()
+        damage = await host_store(services).maintenance.find_damage()
         if damage:
             more = f"; and {len(damage) - 5} more" if len(damage) > 5 else ""
             return failed("store", f"{url} is damaged: {'; '.join(damage[:5])}{more}", DAMAGE_FIX)
         await services.open()
-        journal = services.store.journal
+        journal = host_store(services).journal
         await journal.start(PROBE_ID, PROBE_ID, PROBE_ID)
         is_stored = PROBE_ID in await journal.load_entries(PROBE_ID)
         await journal.delete(PROBE_ID)
@@ -144,7 +145,7 @@ async def check_store(services: Services) -> DoctorFinding:
         return failed("store", f"{url}: {describe_error(error)}", "repair the store at that address")
     if not is_stored:
         return failed("store", f"{url} does not store what is written", "choose another Store.Url")
-    space = await services.store.maintenance.measure_space()
+    space = await host_store(services).maintenance.measure_space()
     text = f"{url} is intact, and can be opened, written and read; it uses {format_bytes(space.used_bytes)}"
     if space.free_bytes is None:
         return ok("store", text)

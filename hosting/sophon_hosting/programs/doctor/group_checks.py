@@ -14,6 +14,7 @@ from sophon_hosting.leadership.fingerprint import compute_fingerprint, list_diff
 from sophon_hosting.leadership.group_lines import list_hosts
 from sophon_hosting.leadership.host_registry import HostDescription, list_live_hosts
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok, warning
+from sophon_hosting.store.contract import host_store
 
 READY_SECONDS = 5.0
 """Time limit of asking a process whether it is ready: longer than each of its own checks takes."""
@@ -40,8 +41,8 @@ FindAnswerProblem = Callable[[str], AnswerProblem | None]
 async def check_processes(services: Services) -> tuple[Sequence[DoctorFinding], int]:
     """Return the findings about the live processes of a group, and how many there are. The store must be open."""
     try:
-        hosts = await list_live_hosts(services.store.leases)
-        schema = (await services.store.maintenance.read_schema()).known
+        hosts = await list_live_hosts(host_store(services).leases)
+        schema = (await host_store(services).maintenance.read_schema()).known
     except StoreError as error:
         return [failed("processes", str(error), "repair the store")], 1
     found = await asyncio.to_thread(

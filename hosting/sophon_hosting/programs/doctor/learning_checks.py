@@ -9,6 +9,7 @@ from sophon.settings.sections.routing import LEARNING_STRATEGIES
 from sophon.stores.route_averages.contract import RouteAverage
 from sophon.stores.vectors.contract import POLICIES
 from sophon_hosting.programs.doctor.findings import DoctorFinding, ok, warning
+from sophon_hosting.store.contract import host_store
 
 SOURCES = {
     "Heuristic": "what people say about answers, and faults of form",
@@ -30,8 +31,8 @@ async def check_learning(services: Services) -> DoctorFinding | None:
         return warning("learning", text, "remove Learning.Enabled, or set Routing.Strategy to Tiered")
     source = SOURCES.get(learning.scorer, PEOPLE).format(share=learning.evaluator.share)
     try:
-        averages = await services.store.route_averages.list_all()
-        decisions = await services.store.vectors.count(POLICIES)
+        averages = await host_store(services).route_averages.list_all()
+        decisions = await host_store(services).vectors.count(POLICIES)
     except SophonError as error:
         return ok("learning", f"{names} learns from {source}; the store cannot be read: {error}")
     evidence = f"{describe_evidence(averages)}, and {decisions} judged messages are kept"

@@ -1,4 +1,6 @@
-"""Table definitions, a module per aggregate. A change needs a migration: see `sophon.stores.sql.schema_migration`.
+"""Tables of a chain's aggregates, a module per aggregate.
+
+A change needs a migration: see `sophon.stores.sql.schema_migration`.
 
 A partial index has its condition for SQLite alone here; `schema_metadata.repeat_conditions` repeats it.
 """
@@ -8,7 +10,6 @@ from sophon.stores.sql.schema.event_tables import event_logs, events, traces, tu
 from sophon.stores.sql.schema.host_tables import leases, preferences, probes
 from sophon.stores.sql.schema.learning_tables import feedback, route_averages, trajectories
 from sophon.stores.sql.schema.memory_tables import memories, vectors
-from sophon.stores.sql.schema.planning_tables import goals, schedules
 from sophon.stores.sql.schema.run_tables import (
     IS_OPEN,
     IS_SIGNALLED,
@@ -23,7 +24,6 @@ from sophon.stores.sql.schema.run_tables import (
 )
 from sophon.stores.sql.schema.schema_metadata import metadata
 from sophon.stores.sql.schema.security_tables import (
-    api_tokens,
     audit,
     audit_chain,
     data_labels,
@@ -42,13 +42,16 @@ from sophon.stores.sql.schema.session_tables import (
 )
 from sophon.stores.sql.schema.usage_tables import attempts, budget_alerts, reservations, spending
 
+CHAIN_TABLES = tuple(metadata.tables.values())
+"""The tables of the store of a chain; who stores more adds those of its `StorePart`s."""
+
 __all__ = [
+    "CHAIN_TABLES",
     "IS_DEAD_LETTER",
     "IS_OPEN",
     "IS_SIGNALLED",
     "IS_UNFINISHED",
     "IS_UNSUCCESSFUL",
-    "api_tokens",
     "approvals",
     "attachment_uses",
     "attachments",
@@ -62,7 +65,6 @@ __all__ = [
     "event_logs",
     "events",
     "feedback",
-    "goals",
     "grants",
     "inbound",
     "journal",
@@ -78,7 +80,6 @@ __all__ = [
     "reservations",
     "route_averages",
     "runs",
-    "schedules",
     "sessions",
     "snapshot_chains",
     "snapshots",

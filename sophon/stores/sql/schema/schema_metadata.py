@@ -1,11 +1,20 @@
 """What all tables share: their collection, the type of a row number, and what only PostgreSQL has."""
 
-from sqlalchemy import DDL, BigInteger, Integer, MetaData, event
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import DDL, BigInteger, Integer, MetaData, Table, event
 
 # SQLite generates row numbers only for a column that is declared INTEGER.
 RowNumber = BigInteger().with_variant(Integer, "sqlite")
 
 metadata = MetaData()
+
+
+def _makes_memories(*_: object, tables: Sequence[Table] = (), **__: Any) -> bool:
+    """Return whether the tables of a chain are made, and not those that somebody adds to them later."""
+    return any(table.name == "memories" for table in tables)
+
 
 # Indexes of words. SQLite's are virtual tables that are made with the first entry: `memories.sqlite_index` and
 # `message_search.sqlite_table`.
@@ -14,7 +23,8 @@ for _statement in (
     "CREATE TABLE message_words (key BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)",
     "CREATE INDEX message_words_by_word ON message_words USING gin (words)",
 ):
-    event.listen(metadata, "after_create", DDL(_statement).execute_if(dialect="postgresql"))  # type: ignore[no-untyped-call]
+    _ddl = DDL(_statement).execute_if(dialect="postgresql", callable_=_makes_memories)  # type: ignore[no-untyped-call]
+    event.listen(metadata, "after_create", _ddl)
 
 
 def repeat_conditions() -> None:

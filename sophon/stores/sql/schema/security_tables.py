@@ -1,6 +1,6 @@
-"""Tables of the audit log, rate windows, data labels, approvals in advance, tokens, and snapshots of files."""
+"""Tables of the audit log, rate windows, data labels, approvals in advance, and snapshots of files."""
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text
 
 from sophon.stores.sql.column_types import JsonText, SafeText, UtcTime
 from sophon.stores.sql.schema.schema_metadata import RowNumber, metadata
@@ -85,22 +85,6 @@ grants = Table(
     Index("grants_by_principal", "principal", "tool"),
     Index("grants_by_session", "session_id"),
     Index("grants_by_expiry", "expires_at"),
-)
-
-# `digest` is that of a token, which itself is nowhere.
-api_tokens = Table(
-    "api_tokens",
-    metadata,
-    Column("id", SafeText, primary_key=True),
-    Column("digest", Text, nullable=False),
-    Column("principal", SafeText, nullable=False),
-    Column("name", SafeText, nullable=False),
-    Column("scopes", JsonText, nullable=False),
-    Column("created_at", UtcTime, nullable=False),
-    Column("expires_at", UtcTime),
-    Column("last_used_at", UtcTime),
-    Column("revoked_at", UtcTime),
-    UniqueConstraint("digest", name="api_token_digests_are_unique"),
 )
 
 # The numbers are those of the owner's chain, which are never used twice.

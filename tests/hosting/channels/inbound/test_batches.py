@@ -11,11 +11,11 @@ from sqlalchemy import event
 
 from sophon.errors import StoreError
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
-from sophon.stores.sql_store import SqlStore
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ButtonPress, ChatLocation, InboundMessage, Person
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
+from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE
 
 OPEN = AccessPolicy(direct_policy="Open")
@@ -29,11 +29,11 @@ def written(number: int, chat: str = "10", text: str = "") -> InboundMessage:
 
 @pytest.fixture
 async def store(tmp_path: Path) -> Store:
-    return store_from_url(SQLITE, folder=tmp_path)
+    return host_store_from_url(SQLITE, folder=tmp_path)
 
 
 async def test_a_thousand_messages_are_stored_in_few_transactions_before_they_are_confirmed(
-    start: Any, store: SqlStore
+    start: Any, store: SqlHostStore
 ) -> None:
     running = await start(store=store, policy=OPEN, capacity=2000)
     await running.host.queue.pause()

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from sophon.errors import StoreError
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import (
@@ -22,6 +21,7 @@ from sophon_channels.contract import (
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
 from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 GROUP = ChatLocation("-20", "group")
 EVE = Person("2", "Eve")
@@ -167,7 +167,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.clock = VirtualClock()
-        self.store = SqlStore("memory://", clock=self.clock)
+        self.store = SqlHostStore("memory://", clock=self.clock)
         self.albums = MediaGroupAssembler(SyntheticChannel(), self.store, self.clock, self._accept)
         self.taken: list[tuple[str, str]] = []
         self.failures: list[Exception] = []

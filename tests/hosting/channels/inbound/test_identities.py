@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, IdentityChanged, InboundMessage, Person
@@ -16,6 +15,7 @@ from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.identities import IdentityLink, IdentityLinks
 from sophon_hosting.channels.pairing import PairingService
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 ADA_NUMBER, ADA = "15550002222", "US.1"
 EVE, NEW_NUMBER = "US.9", "15550003333"
@@ -169,7 +169,7 @@ class Model:
 
     def __init__(self) -> None:
         clock = VirtualClock()
-        self.store = SqlStore("memory://", clock=clock)
+        self.store = SqlHostStore("memory://", clock=clock)
         channel = SyntheticChannel()
         self.seen: list[IdentityLink] = []
         state = ChatState(channel, self.store, clock)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import (
@@ -27,6 +26,7 @@ from sophon_hosting.channels.outbound.undelivered import STATE_KIND
 from sophon_hosting.host import RunRequest
 from sophon_hosting.run_authorship import own_text_of_run
 from sophon_hosting.runs.turn_factory import build_turn
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 GROUP = ChatLocation("-20", "group")
 EVE = Person("2", "Eve")
@@ -308,7 +308,7 @@ async def _breath() -> None:
 
 
 async def test_of_who_may_write_by_the_settings_no_pairing_is_read_and_of_nobody_a_notice_twice(start) -> None:
-    store = SqlStore("memory://")
+    store = SqlHostStore("memory://")
     get, kinds = store.channel_state.get, []
 
     async def get_and_note(channel: str, account: str, kind: str, key: str):

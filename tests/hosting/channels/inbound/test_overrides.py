@@ -9,11 +9,11 @@ import pytest
 from sophon import ModelRequest, ModelResponse
 from sophon.errors import SettingsError
 from sophon.stores.memories.contract import MemoryEntry
-from sophon.stores.sql_store import SqlStore
 from sophon.turn.chat_overrides import ChatOverrides
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, ChatMigrated, Person
 from sophon_channels.testing import SyntheticChannel
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.channels.conftest import Brain
 
 ADA, BOSS = Person("1", "Ada"), Person("9", "Boss")
@@ -82,7 +82,7 @@ async def test_a_tool_that_the_chat_may_not_use_does_not_run(start: Any) -> None
 
 
 async def test_a_command_changes_a_topic_survives_a_restart_and_is_taken_back(start: Any) -> None:
-    brain, store = Seen(), SqlStore("memory://")
+    brain, store = Seen(), SqlHostStore("memory://")
     running = await start(chats={"-5": ChatOverrides(language="fr")}, policy=POLICY, brain=brain, store=store)
     assert await ask(running, "/language de", TOPIC, BOSS) == "Answers are in de from now on."
     await running.end()
@@ -149,7 +149,7 @@ async def test_a_chosen_model_goes_to_the_turn_and_outlives_the_conversation(sta
 
 
 async def test_memory_of_the_session_hides_what_was_said_elsewhere(start: Any) -> None:
-    brain, store = Seen(), SqlStore("memory://")
+    brain, store = Seen(), SqlHostStore("memory://")
     for entry_id in "ab":
         entry = MemoryEntry(
             entry_id, f"tea {entry_id}", scope="synthetic:1", sources=(), reach="owner", session_id="synthetic-10"
@@ -163,7 +163,7 @@ async def test_memory_of_the_session_hides_what_was_said_elsewhere(start: Any) -
 
 
 async def test_what_is_remembered_in_a_session_stays_there(start: Any) -> None:
-    store = SqlStore("memory://")
+    store = SqlHostStore("memory://")
     running = await start(chats={"*": ChatOverrides(memory="session")}, store=store)
     await ask(running, "call memory.write I like tea")
     [entry] = await store.memories.list_all()

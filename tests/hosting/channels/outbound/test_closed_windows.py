@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from sophon.stores.outbound_entry import OutboundEntry, OutboundStatus
-from sophon.stores.sql_store import SqlStore
 from sophon_channels.contract import BeforeRequest, SendDeferred, SendResult, SendUndeliverable, before_no_request
 from sophon_channels.testing import SyntheticChannel
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.channels.outbound.test_undelivered import events_of
 
 CLOSED = SendUndeliverable("131047", is_chat_gone=True, is_window_closed=True)
@@ -81,7 +81,7 @@ async def test_several_answers_are_told_once(start: Any) -> None:
 
 
 async def test_after_a_restart_it_is_told_and_kept(start: Any, tmp_path: Path) -> None:
-    store = SqlStore(f"sqlite:///{tmp_path / 'window.db'}")
+    store = SqlHostStore(f"sqlite:///{tmp_path / 'window.db'}")
     await store.open()
     running = await start(store=store, channel=Windowed())
     running.channel.send_results.extend([CLOSED, HELD])

@@ -3,11 +3,11 @@
 from typing import Any
 
 from sophon.stores.runs.contract import Run
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.typing import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 
 def all_text(running: Any) -> str:
@@ -39,7 +39,7 @@ async def test_an_error_stands_below_what_was_written(start: Any) -> None:
 
 async def test_the_preview_of_a_resumed_turn_keeps_the_text_before_the_approval() -> None:
     clock, channel = VirtualClock(), SyntheticChannel()
-    store = SqlStore("memory://", clock=clock)
+    store = SqlHostStore("memory://", clock=clock)
     origin = {"chat": "10", "place": {"chat": "10"}}
     run = (await store.runs.accept(Run("r1", "s", channel="synthetic", origin=origin))).run
     presence = TypingAndPreview({"synthetic": channel}, store, clock)

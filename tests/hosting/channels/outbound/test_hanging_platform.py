@@ -6,11 +6,11 @@ from typing import Any
 
 from sophon.errors import NotFound, StoreError
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.contract import BeforeRequest, SendChatMigrated, SendResult, before_no_request
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 
 class Stubborn(SyntheticChannel):
@@ -35,7 +35,7 @@ class Bench:
 
     def __init__(self, channel: SyntheticChannel) -> None:
         self.clock = VirtualClock()
-        self.store = SqlStore("memory://", clock=self.clock)
+        self.store = SqlHostStore("memory://", clock=self.clock)
         self.channel = channel
         self.delivery = OutboxWorker(
             channel, self.store.outbox, self.clock, migrate_chat=self._moved, refresh_payload=self._ready

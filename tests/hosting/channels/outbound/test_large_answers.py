@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse
-from sophon.stores.factory import store_from_url
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_channels.contract import OutboundMessage
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.typing import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.channels.conftest import Brain
 
 SIZE = 400_000
@@ -51,7 +51,7 @@ class WatchedChannel(SyntheticChannel):
 async def test_a_large_answer_arrives_whole_and_in_order_and_is_rendered_once_in_another_thread(
     start: Callable[..., Any], tmp_path: Path, store_url: str
 ) -> None:
-    store = SqlStore("memory://") if store_url == "memory" else store_from_url(store_url, folder=tmp_path)
+    store = SqlHostStore("memory://") if store_url == "memory" else host_store_from_url(store_url, folder=tmp_path)
     channel = WatchedChannel()
     await start(brain=LongBrain(), store=store, channel=channel)
     last_word = WORDS.split()[-1]
@@ -81,7 +81,7 @@ class Chunk(str):
 
 
 async def test_a_preview_copies_no_text_at_each_of_its_chunks() -> None:
-    previews = TypingAndPreview({}, SqlStore("memory://"), VirtualClock())
+    previews = TypingAndPreview({}, SqlHostStore("memory://"), VirtualClock())
     Chunk.copied = 0
     previews.handle_event(WireEvent("task_started", {}, "s", "t"))
     for _ in range(10_000):

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.contract import (
     BeforeRequest,
@@ -23,6 +22,7 @@ from sophon_channels.contract import (
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.delivery_rules import MAX_ENTRY_AGE
 from sophon_hosting.channels.outbound.outbox_worker import OUTBOX_POLL_SECONDS, OutboxWorker
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 
 class Bench:
@@ -30,7 +30,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.clock = VirtualClock()
-        self.store = SqlStore("memory://", clock=self.clock)
+        self.store = SqlHostStore("memory://", clock=self.clock)
         self.moves: list[tuple[str, str]] = []
         self.use(SyntheticChannel())
 

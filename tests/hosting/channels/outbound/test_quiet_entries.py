@@ -10,12 +10,12 @@ import pytest
 from sophon.scheduled_turns import SCHEDULED_ORIGIN
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.quiet_hours import QuietHours
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
 from sophon_hosting.channels.outbound.quiet_entries import UNPROMPTED_KIND, QuietEntries, is_prompted
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 NIGHT, MORNING = datetime(2026, 11, 23, 23, tzinfo=UTC), datetime(2026, 11, 24, 7, tzinfo=UTC)
 WRITTEN = {"chat": "10", "reply_to": "wamid.1"}
@@ -33,7 +33,7 @@ class Night:
 
     def __init__(self, channel: SyntheticChannel) -> None:
         self.channel, self.clock = channel, VirtualClock(start=NIGHT)
-        self.store = SqlStore("memory://", clock=self.clock)
+        self.store = SqlHostStore("memory://", clock=self.clock)
         hold = QuietEntries(channel, self.store, self.clock).find_hold  # type: ignore[arg-type]
         self.worker = OutboxWorker(
             channel, self.store.outbox, self.clock, migrate_chat=_ignore, refresh_payload=_ignore, find_hold=hold

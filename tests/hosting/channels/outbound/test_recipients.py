@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.sql_store import SqlStore
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, IdentityChanged, SendUndeliverable
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.identities import IdentityLink
 from sophon_hosting.channels.recipients import RECIPIENT_CHANGED, RecipientAddresses, list_addresses
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.channels.inbound.test_identities import ADA, ADA_NUMBER, EVE, LISTED, NEW_NUMBER, deliver, written
 
 OPEN = AccessPolicy(direct_policy="Open")
@@ -150,6 +150,6 @@ def test_a_chat_is_kept_if_it_is_among_the_ids_of_the_person(link: IdentityLink 
 
 
 async def test_a_group_and_a_person_without_several_ids_keep_their_chat() -> None:
-    addresses, channel = RecipientAddresses(SqlStore("memory://")), SyntheticChannel()
+    addresses, channel = RecipientAddresses(SqlHostStore("memory://")), SyntheticChannel()
     assert await addresses.find_chat(channel, "", "-100/5") == "-100/5"
     assert await addresses.find_chat(channel, "synthetic:5", "5/7") == "5/7"

@@ -10,7 +10,6 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.sql_store import SqlStore
 from sophon_channels.contract import ChatLocation, FileReference, SendUndeliverable
 from sophon_channels.testing import MAX_FILE_BYTES, SyntheticChannel
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
@@ -21,6 +20,7 @@ from sophon_hosting.channels.outbound.send_file_tool import (
     detect_media_type,
 )
 from sophon_hosting.host import RunRequest
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.channels.conftest import Brain
 
@@ -104,7 +104,7 @@ async def test_a_turn_that_is_cut_off_after_its_call_sends_the_file_once(start, 
 
 
 async def test_a_turn_that_is_cut_off_within_its_call_sends_the_file_once(start, report: Path) -> None:
-    store, kept = SqlStore("memory://"), asyncio.Event()
+    store, kept = SqlHostStore("memory://"), asyncio.Event()
     add = store.outbox.add
 
     async def killed(entries: Sequence[OutboundEntry]) -> int:

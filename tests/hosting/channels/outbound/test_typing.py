@@ -5,7 +5,6 @@ from typing import Any
 
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run, RunError, RunOutcome
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.contract import (
     BeforeRequest,
@@ -20,6 +19,7 @@ from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticC
 from sophon_hosting.channels.outbound.replies import ReplyBuilder
 from sophon_hosting.channels.outbound.typing import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.channels.telegram.bot_api import CUT, BotApi
 from tests.channels.telegram.parts import ENVIRONMENT, Box, settings
 
@@ -139,7 +139,7 @@ async def test_of_another_chat_nothing_is_listed_or_stopped(start) -> None:
 
 async def test_an_answer_waits_for_a_picture_on_its_way_some_seconds_and_not_for_ever() -> None:
     clock, channel = VirtualClock(), Slow()
-    store = SqlStore("memory://", clock=clock)
+    store = SqlHostStore("memory://", clock=clock)
     origin = {"chat": "10", "place": {"chat": "10"}}
     run = (await store.runs.accept(Run("r1", "s", channel="synthetic", origin=origin))).run
     presence = TypingAndPreview({"synthetic": channel}, store, clock)
@@ -155,14 +155,14 @@ def stream(presence: TypingAndPreview, run: Run, text: str) -> None:
     presence.handle_event(WireEvent("stream_chunk", {"text": text}, run.session_id, run.id))
 
 
-async def accept(store: SqlStore, channel: str) -> Run:
+async def accept(store: SqlHostStore, channel: str) -> Run:
     origin = {"chat": "10", "place": {"chat": "10"}}
     return (await store.runs.accept(Run("r1", "s", channel=channel, origin=origin))).run
 
 
 async def test_a_preview_that_appears_after_its_answer_is_deleted() -> None:
     clock, channel = VirtualClock(), Slow()
-    store = SqlStore("memory://", clock=clock)
+    store = SqlHostStore("memory://", clock=clock)
     run = await accept(store, "synthetic")
     presence = TypingAndPreview({"synthetic": channel}, store, clock)
     presence.handle_event(WireEvent("task_started", {}, "s", run.id))
@@ -178,7 +178,7 @@ async def test_a_preview_that_appears_after_its_answer_is_deleted() -> None:
 
 async def test_a_preview_whose_fate_is_unknown_is_followed_by_no_other() -> None:
     clock = VirtualClock()
-    store = SqlStore("memory://", clock=clock)
+    store = SqlHostStore("memory://", clock=clock)
     async with BotApi().serving() as api:
         api.script("sendMessage", CUT)
         channel = TelegramChannel(settings(api.base), ENVIRONMENT, clock)

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.sql_store import SqlStore
 from sophon_channels.contract import SendAmbiguous, SendUnauthorized, SendUndeliverable
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels import connected_channel
 from sophon_hosting.channels.outbound import delivery_rules, undelivered
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 GONE = SendUndeliverable("403: blocked", is_chat_gone=True)
 
@@ -169,7 +169,7 @@ def entry() -> Any:
 
 async def test_a_dead_letter_is_never_stored_without_the_event_that_reports_it(start, tmp_path) -> None:
     """So that a host that is killed right after it has given an answer up has told its session, once."""
-    store = SqlStore(f"sqlite:///{tmp_path / 'killed.db'}")
+    store = SqlHostStore(f"sqlite:///{tmp_path / 'killed.db'}")
     await store.open()
     running = await start(store=store)
     running.channel.send_results.append(GONE)

@@ -11,12 +11,12 @@ from sophon.clock import SystemClock
 from sophon.events import Event, Progress, StreamChunk, TaskCompleted, TaskQueued
 from sophon.messages import Usage
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
+from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 
 WAIT_SECONDS = 20.0
@@ -149,7 +149,7 @@ class Deployment:
 
 @pytest.fixture
 async def deployment() -> AsyncIterator[Deployment]:
-    store = SqlStore("memory://", clock=SystemClock())
+    store = SqlHostStore("memory://", clock=SystemClock())
     await store.sessions.get_or_create("s", "ada")
     deployment = Deployment(store)
     yield deployment
@@ -164,7 +164,7 @@ def database() -> None:
 @pytest.fixture
 async def postgres_deployment(database: None, tmp_path: Path) -> AsyncIterator[Deployment]:
     async def open_store() -> Store:
-        store = store_from_url(postgres.MIGRATED, folder=tmp_path)
+        store = host_store_from_url(postgres.MIGRATED, folder=tmp_path)
         await store.open()
         return store
 

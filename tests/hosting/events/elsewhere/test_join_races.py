@@ -10,12 +10,12 @@ import pytest
 from sophon.clock import SystemClock
 from sophon.stores.contract import Store
 from sophon.stores.events.sql import EventLog
-from sophon.stores.factory import store_from_url
 from sophon.testing import EventRecorder
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.replay import MAX_REPLAY_EVENTS
 from sophon_hosting.fanout.contract import SessionAdvanced
 from sophon_hosting.fanout.local import LocalFanout
+from sophon_hosting.store.factory import host_store_from_url
 from tests import postgres
 from tests.databases import SQLITE, copy_database
 from tests.hosting.events.elsewhere.conftest import (
@@ -95,7 +95,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def hosts(url: str, tmp_path: Path) -> AsyncIterator[Deployment]:
-    store = store_from_url(url, folder=tmp_path, clock=SystemClock())
+    store = host_store_from_url(url, folder=tmp_path, clock=SystemClock())
     await store.open()
     await store.sessions.get_or_create("s", "ada")
     deployment = Deployment(store)

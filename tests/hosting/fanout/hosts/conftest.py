@@ -13,9 +13,9 @@ import socketio
 
 from sophon import ModelRequest, ModelResponse, Services
 from sophon.settings import load_settings
-from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.factory import host_store_from_url
 from tests import postgres
 from tests.hosting.fanout.servers import Proxy, require_postgres, require_redis
 
@@ -136,7 +136,7 @@ class Site:
         )
         model = FunctionModel(answer)
         model.info = replace(model.info, streaming=True)
-        store = store_from_url(postgres.MIGRATED, folder=self._folder)
+        store = host_store_from_url(postgres.MIGRATED, folder=self._folder)
         services = Services(settings=settings, folder=self._folder, models=[model], store=store)
         server = HostServer(services, {}, runs_turns=runs_turns)
         address = bind_address("127.0.0.1", 0)

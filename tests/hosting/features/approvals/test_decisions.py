@@ -10,7 +10,6 @@ from sophon.approvals import ApprovalRequest
 from sophon.errors import InputError, NotFound
 from sophon.settings import Settings
 from sophon.stores.runs.contract import Run
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.client_api.stored_caller import StoredCaller
 from sophon_hosting.features.approvals.argument_depth import is_within_depth
 from sophon_hosting.features.approvals.operations import (
@@ -23,6 +22,7 @@ from sophon_hosting.features.approvals.operations import (
 )
 from sophon_hosting.features.tasks.messages import send_message
 from sophon_hosting.runs.approvals import DecisionRefused
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.calls import call
 
 
@@ -74,7 +74,7 @@ async def test_an_operator_sees_and_decides_what_others_are_asked_and_a_stranger
 
 
 async def test_without_a_host_a_decision_is_made_once_and_says_by_whom() -> None:
-    store = SqlStore("memory://")
+    store = SqlHostStore("memory://")
     await store.open()
     await store.runs.accept(Run("r", "s", "ada", text="hello"))
     request = ApprovalRequest.from_call(ToolCall("c", "pay", {}), "r", Risk.HIGH, session_id="s")

@@ -16,12 +16,12 @@ from sophon.goals.commands import GoalCommands
 from sophon.goals.goal import Goal
 from sophon.messages import Usage
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.channels.owner_rights import OwnerRights
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.host import Host
 from sophon_hosting.runs.session_deletion import Busy
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
 from tests.databases import SQLITE, copy_database
@@ -42,7 +42,7 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
-    store = store_from_url(store_url, folder=tmp_path, clock=clock)
+    store = host_store_from_url(store_url, folder=tmp_path, clock=clock)
     await store.open()
     yield store
     await store.close()

@@ -11,10 +11,10 @@ from sophon.builtin_tools.goals import build_goal_id, goal_tools
 from sophon.goals.commands import GoalCommands
 from sophon.models.offline import OfflineModel
 from sophon.stores.runs.contract import Run
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
 
@@ -53,7 +53,7 @@ class Chat:
             tools=[browse],
             clock=self.clock,
             settings=given,
-            store=SqlStore("memory://", clock=self.clock),
+            store=SqlHostStore("memory://", clock=self.clock),
         )
         self.host = Host(self.services, twelve(self.services))
 
@@ -176,10 +176,10 @@ async def test_a_step_of_a_goal_makes_no_goals() -> None:
 def test_the_tools_are_there_only_where_goals_are_on() -> None:
     names = {each.name for each in goal_tools()}
     assert names == {f"goals.{each}" for each in ("create", "list", "show", "pause", "resume", "cancel")}
-    assert names.isdisjoint(each.name for each in Services(store=SqlStore("memory://")).registry)
+    assert names.isdisjoint(each.name for each in Services(store=SqlHostStore("memory://")).registry)
     assert names.isdisjoint(each.name for each in builtin_tools())
     assert names <= {
-        each.name for each in Services(settings={"Goals": {"Enabled": True}}, store=SqlStore("memory://")).registry
+        each.name for each in Services(settings={"Goals": {"Enabled": True}}, store=SqlHostStore("memory://")).registry
     }
 
 
@@ -191,7 +191,9 @@ def test_a_resumed_turn_makes_the_same_goal_and_another_call_another_one() -> No
 async def test_the_offline_model_plans_and_reaches_a_simple_goal() -> None:
     clock = VirtualClock(auto=False)
     settings = {"Goals": {"Enabled": True}, "Memory": {"Learn": False}, "AgentExecution": {"Titles": False}}
-    services = Services(models=OfflineModel(), clock=clock, settings=settings, store=SqlStore("memory://", clock=clock))
+    services = Services(
+        models=OfflineModel(), clock=clock, settings=settings, store=SqlHostStore("memory://", clock=clock)
+    )
     host = Host(services, add_guards(twelve(services), services.settings.guards))
     await host.start()
     engine = GoalEngine(host)

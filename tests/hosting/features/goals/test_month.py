@@ -8,7 +8,6 @@ from sophon import ModelRequest, ModelResponse, Services
 from sophon.events import GoalChanged
 from sophon.goals.commands import GoalCommands
 from sophon.stores.runs.contract import InboundKey, Run, RunOutcome
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
@@ -16,6 +15,7 @@ from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.features.goals.conftest import plan, step
 
@@ -57,7 +57,7 @@ async def answer(request: ModelRequest) -> ModelResponse:
 
 async def test_a_month_of_goals_runs_in_a_second() -> None:
     clock = VirtualClock()
-    store = SqlStore("memory://", clock=clock)
+    store = SqlHostStore("memory://", clock=clock)
     settings = {"Goals": {"Enabled": True, "Review": False, "Tick": "00:05:00"}}
     events = EventRecorder()
     services = Services(models=FunctionModel(answer), store=store, clock=clock, settings=settings, events=events)

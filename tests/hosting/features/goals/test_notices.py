@@ -7,12 +7,12 @@ import pytest
 
 from sophon.goals.goal import Goal, PauseKind
 from sophon.goals.goal_writer import build_event
-from sophon.stores.sql_store import SqlStore
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.events.wire_event import WireEvent, to_wire_event
 from sophon_hosting.features.goals import notices as goal_notices
 from sophon_hosting.features.goals.notices import MAX_NOTICES_PER_GOAL, GoalNotices, is_goal_pause
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -21,7 +21,7 @@ class Chat:
     """A channel with the notices, over a store in memory."""
 
     def __init__(self) -> None:
-        self.store, self.channel = SqlStore("memory://"), SyntheticChannel()
+        self.store, self.channel = SqlHostStore("memory://"), SyntheticChannel()
         writer = OutboundWriter(self.channel, self.store, lambda: None)
         self.notices = GoalNotices(self.channel, self.store, writer)
 

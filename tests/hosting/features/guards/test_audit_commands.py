@@ -13,9 +13,9 @@ from sqlalchemy import create_engine, text
 from sophon.clock import SystemClock
 from sophon.security.audit_head import HeadError, sign_head
 from sophon.stores.audit.contract import AuditEvent
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.audit_heads import AuditHeadWriter
 from sophon_hosting.live_settings.change_audit import record_change
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
 
 Command = Callable[..., Any]
@@ -23,7 +23,7 @@ T0 = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
 
 async def append(folder: Path) -> None:
-    store = SqlStore(SQLITE, folder=folder)
+    store = SqlHostStore(SQLITE, folder=folder)
     await store.open()
     about: dict[str, Any] = {"session_id": "s1", "principal": "ann", "tool": "files.write", "chat": "-100"}
     about["risk"] = "medium"
@@ -65,7 +65,7 @@ def test_the_newest_entries_come_first_with_who_and_why(log: Path, sophon: Comma
 
 
 async def append_change(folder: Path) -> None:
-    store = SqlStore(SQLITE, folder=folder)
+    store = SqlHostStore(SQLITE, folder=folder)
     await store.open()
     details = {"from": 10, "to": 3}
     what: dict[str, Any] = {"by": "olga", "what": "settings", "name": "ToolFilter.Top", "outcome": "set"}
@@ -151,7 +151,7 @@ def test_a_log_without_entries_says_so(folder: Path, sophon: Command) -> None:
 
 
 async def test_a_store_that_a_host_has_open_is_read(log: Path, folder: Path, process: Command) -> None:
-    store = SqlStore(SQLITE, folder=folder)
+    store = SqlHostStore(SQLITE, folder=folder)
     await store.open()
     verified = await asyncio.to_thread(process, "audit", "verify")
     await store.audit.append([AuditEvent(T0, "executed", "s3")])
@@ -177,7 +177,7 @@ def signed(log: Path, folder: Path) -> Path:
 
 
 async def sign(folder: Path) -> None:
-    store = SqlStore(SQLITE, folder=folder)
+    store = SqlHostStore(SQLITE, folder=folder)
     await store.open()
     try:
         await AuditHeadWriter(store, SystemClock(), folder / "data" / "audit-head.json", KEY).write()

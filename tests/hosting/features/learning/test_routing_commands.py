@@ -10,15 +10,15 @@ from typing import Any
 from sophon.learning.feedback import Feedback
 from sophon.learning.trajectories import Trajectory
 from sophon.stores.route_averages.contract import RouteObservation
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 async def fill(folder: Path) -> None:
-    store = SqlStore(SQLITE, folder=folder)
+    store = SqlHostStore(SQLITE, folder=folder)
     await store.open()
     await store.route_averages.add([RouteObservation("a/small", "low", "chat", NOON, quality=0.94)])
     await store.route_averages.add([RouteObservation("a/small", "low", "chat", NOON, said=0.0)] * 5)

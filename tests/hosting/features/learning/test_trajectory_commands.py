@@ -12,8 +12,8 @@ import pytest
 
 from sophon.learning.feedback import Feedback
 from sophon.learning.trajectories import Trajectory
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
 
 Command = Callable[..., Any]
@@ -22,7 +22,7 @@ TURNS = [("cake", "Bake a cake", 0.9), ("parse", "Review the parser", 0.7), ("po
 
 
 async def fill(folder: Path) -> None:
-    store = SqlStore(SQLITE, folder=folder)
+    store = SqlHostStore(SQLITE, folder=folder)
     await store.open()
     for number, (name, request, quality) in enumerate(TURNS):
         at, scores = NOON + timedelta(hours=number), {"overall": quality, "coherence": 0.5}

@@ -14,7 +14,6 @@ from sophon.events import ScheduleFired
 from sophon.schedules.library import Destination, ScheduleLibrary
 from sophon.schedules.requests import ScheduleRequest
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.stores.runs.contract import Run
 from sophon.stores.schedules.contract import Schedule
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
@@ -23,6 +22,7 @@ from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.schedules.firing import CheckOwner
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from tests.databases import SQLITE, copy_database
 
@@ -112,7 +112,7 @@ class ScheduleWorld:
 async def world(tmp_path: Path) -> AsyncIterator[ScheduleWorld]:
     copy_database(tmp_path)
     clock = VirtualClock(auto=False, start=T0)
-    store = store_from_url(SQLITE, folder=tmp_path, clock=clock)
+    store = host_store_from_url(SQLITE, folder=tmp_path, clock=clock)
     await store.open()
     world = ScheduleWorld(store, clock)
     yield world

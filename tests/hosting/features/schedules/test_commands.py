@@ -10,7 +10,7 @@ import pytest
 
 from sophon.scheduled_turns import SCHEDULE_KEYS
 from sophon.stores import InboundKey, Run, RunError, RunOutcome
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
 
 Command = Callable[..., Any]
@@ -59,7 +59,7 @@ def test_wrong_input_gets_one_clear_line(sophon: Command, arguments: list[str], 
 
 def test_a_schedule_in_a_chat_belongs_to_whoever_wrote_there_and_answers_there(sophon: Command, folder: Path) -> None:
     async def write() -> None:
-        store = SqlStore(SQLITE, folder=folder)
+        store = SqlHostStore(SQLITE, folder=folder)
         await store.open()
         await store.runs.accept(Run("task", "telegram:7", "telegram:7", "telegram", {"chat": "7"}, "hello", {}), None)
         await store.close()
@@ -74,7 +74,7 @@ def test_the_last_firings_are_shown_with_outcome_and_task(sophon: Command, folde
     assert sophon("schedules", "show", made["schedule_id"], "--json").json["firings"] == []
 
     async def fire() -> None:
-        store = SqlStore(SQLITE, folder=folder)
+        store = SqlHostStore(SQLITE, folder=folder)
         await store.open()
         for day in range(1, 13):
             run = Run(f"task-{day}", made["session_id"], made["user"], "hub", {}, "news", {})

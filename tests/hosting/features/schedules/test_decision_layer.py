@@ -7,12 +7,12 @@ from sophon.builtin_tools.skills import skill_tools
 from sophon.decisions.fast_path_families import FAMILIES
 from sophon.decisions.fast_path_tools import find_tool
 from sophon.events import DecisionMade, Message
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.schedules.factory import create_heartbeat, create_scheduler
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares import DecisionLayer
 from sophon_middlewares.chains import twelve
 from tests.hosting.features.schedules.conftest import T0, ScheduleWorld, allow
@@ -29,11 +29,11 @@ def open_host(world: ScheduleWorld) -> Host:
 
 def new_world() -> ScheduleWorld:
     clock = VirtualClock(auto=False, start=T0)
-    return ScheduleWorld(SqlStore("memory://", clock=clock), clock)
+    return ScheduleWorld(SqlHostStore("memory://", clock=clock), clock)
 
 
 def test_of_the_thirteen_families_seven_are_on_by_default_one_with_skills_and_five_with_a_tool_that_is_tagged() -> None:
-    services = Services(store=SqlStore("memory://"))
+    services = Services(store=SqlHostStore("memory://"))
     register_feature_tools(services)
     assert len(FAMILIES) == 13
     tools = [*services.registry, *skill_tools()]

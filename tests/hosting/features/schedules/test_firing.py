@@ -8,11 +8,11 @@ import pytest
 
 from sophon.events import Message, ScheduleChanged, ScheduleFired
 from sophon.stores.runs.contract import AcceptResult
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.features.schedules import scheduler as scheduling
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.queue.errors import QueueFull
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.features.schedules.conftest import DAY, HOUR, MINUTE, T0, ScheduleWorld, allow
 
 
@@ -245,7 +245,7 @@ async def test_a_change_in_this_process_wakes_the_scheduler(world: ScheduleWorld
 async def test_a_month_of_schedules_passes_in_a_second(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(scheduling, "POLL_SECONDS", 86_400.0)
     clock = VirtualClock(start=T0)
-    world = ScheduleWorld(SqlStore("memory://", clock=clock), clock)
+    world = ScheduleWorld(SqlHostStore("memory://", clock=clock), clock)
     settings = {
         "Guards": {"RateLimit": {"Enabled": False}},
         "Queue": {"Capacity": 1000},

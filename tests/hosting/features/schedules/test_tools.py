@@ -10,13 +10,13 @@ from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall
 from sophon.builtin_tools import schedules as schedule_module
 from sophon.models.offline import OfflineModel
 from sophon.stores.runs.contract import Run
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.tools.tool import Tool, tool
 from sophon.tools.untrusted_text import ExternalText
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.features.schedules.conftest import T0, ScheduleWorld, allow
 
@@ -75,7 +75,7 @@ class Chat(ScheduleWorld):
 @pytest.fixture
 async def chat() -> AsyncIterator[Chat]:
     clock = VirtualClock(auto=False, start=T0)
-    chat = Chat(SqlStore("memory://", clock=clock), clock)
+    chat = Chat(SqlHostStore("memory://", clock=clock), clock)
     await chat.store.sessions.get_or_create("chat", "telegram:5")
     yield chat
     for host in chat.hosts:
@@ -250,7 +250,7 @@ async def test_the_limit_of_a_person_is_kept(chat: Chat):
 
 
 def test_schedules_that_are_off_have_no_tools():
-    services = Services(settings={"Schedules": {"Enabled": False}}, store=SqlStore("memory://"))
+    services = Services(settings={"Schedules": {"Enabled": False}}, store=SqlHostStore("memory://"))
     register_feature_tools(services)
     assert not [each.name for each in services.registry if each.group == "schedules"]
 

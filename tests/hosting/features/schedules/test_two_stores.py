@@ -10,10 +10,10 @@ from sophon import ModelRequest, Services
 from sophon.schedules.library import Destination, ScheduleLibrary
 from sophon.schedules.requests import ScheduleRequest
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from tests.hosting.features.schedules.conftest import T0, allow
 from tests.soak.test_schedule_kills import kill_while_firing
@@ -27,7 +27,7 @@ async def answer(request: ModelRequest) -> str:
 @pytest.fixture
 async def stores(store_url: str, tmp_path: Path) -> AsyncIterator[list[Store]]:
     clock = VirtualClock(auto=False, start=T0)
-    opened = [store_from_url(store_url, folder=tmp_path, clock=clock) for _ in range(2)]
+    opened = [host_store_from_url(store_url, folder=tmp_path, clock=clock) for _ in range(2)]
     for each in opened:
         await each.open()
     yield opened

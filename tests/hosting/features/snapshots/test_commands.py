@@ -12,8 +12,8 @@ from sophon import ModelResponse, Services, ToolCall
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.security.audit_chain import GENESIS
 from sophon.snapshots.archive import ARCHIVE_FOLDER
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import ScriptedModel
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
 from tests.databases import SQLITE, copy_database
@@ -37,7 +37,7 @@ async def write_files(folder: Path, *writes: tuple[str, str], user: str = "local
         ModelResponse("", [ToolCall(f"c{number}", "files.write", {"path": path, "content": text})])
         for number, (path, text) in enumerate(writes)
     ]
-    store = SqlStore(SQLITE, folder=folder)
+    store = SqlHostStore(SQLITE, folder=folder)
     async with Services(
         models=ScriptedModel([*script, "done"]),
         store=store,

@@ -11,8 +11,8 @@ import pytest
 
 from sophon import tool
 from sophon.security.api_tokens import digest_api_token, generate_api_token
-from sophon.stores import ApiToken
 from sophon.testing import VirtualClock
+from sophon_hosting.store.api_tokens.contract import ApiToken
 
 EVENTS = "/api/sessions/s/events"
 FOREVER = 20

@@ -16,12 +16,12 @@ from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.clock import SystemClock
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.settings.loader import load_with_layers
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.features.mcp.feature import MCP_SERVERS
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.http.api_shapes.recorder import Recorder
 
 PATIENCE_SECONDS = 30
@@ -161,7 +161,7 @@ async def serve(
         settings=loaded.settings,
         embedder=HashingEmbedder(64),
         folder=folder,
-        store=SqlStore("memory://", clock=SystemClock()),
+        store=SqlHostStore("memory://", clock=SystemClock()),
     )
     channel = ConfiguredChannel(SyntheticChannel())
     server = HostServer(services, tokens, channels=[channel], loaded=loaded)

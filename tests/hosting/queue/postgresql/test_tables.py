@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.queue.contract import QueueEntry
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.postgresql.queue import PostgresQueue
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 from tests.hosting.queue.postgresql.conftest import remove_queue
 from tests.postgres import SERVER, needs_postgres
@@ -84,7 +84,7 @@ async def test_nothing_is_left_of_what_is_done(make_queue, execute):
 @pytest.mark.parametrize("first", ["queue", "store"])
 async def test_queue_and_store_share_a_database_whichever_is_first(first: str, tmp_path):
     postgres.empty()
-    queue, store = PostgresQueue(postgres.URL, "shared"), SqlStore(postgres.URL, folder=tmp_path)
+    queue, store = PostgresQueue(postgres.URL, "shared"), SqlHostStore(postgres.URL, folder=tmp_path)
     for one in (queue, store) if first == "queue" else (store, queue):
         await one.open()
     await queue.put(QueueEntry("t", "s"))

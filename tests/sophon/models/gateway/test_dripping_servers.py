@@ -13,9 +13,9 @@ from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 
 DRIPS = {
@@ -108,7 +108,7 @@ async def test_three_dripping_streams_do_not_keep_a_fourth_message_waiting(serve
         models=[provider],
         clock=clock,
         settings={"AgentExecution": {"MaxConcurrentTasks": 3, "Titles": False}, "Planning": {"Mode": "Never"}},
-        store=SqlStore("memory://", clock=clock),
+        store=SqlHostStore("memory://", clock=clock),
     )
     host = Host(services, twelve(services))
     dripped, answered = asyncio.Event(), asyncio.Event()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
 from tests.sophon.stores.audit.test_contract import append
 
@@ -18,8 +18,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def store(folder: Path) -> AsyncIterator[SqlStore]:
-    store = SqlStore(SQLITE, folder=folder)
+async def store(folder: Path) -> AsyncIterator[SqlHostStore]:
+    store = SqlHostStore(SQLITE, folder=folder)
     await store.open()
     await append(store, 4)
     yield store
@@ -49,12 +49,12 @@ def change(folder: Path, statement: str) -> None:
     ],
 )
 async def test_the_first_broken_entry_is_named(
-    store: SqlStore, tmp_path: Path, statement: str, broken: int, problem: str
+    store: SqlHostStore, tmp_path: Path, statement: str, broken: int, problem: str
 ) -> None:
     change(tmp_path, statement)
     found = await store.audit.verify()
     assert (found.broken, found.problem) == (broken, problem)
 
 
-async def test_an_unchanged_log_is_intact(store: SqlStore) -> None:
+async def test_an_unchanged_log_is_intact(store: SqlHostStore) -> None:
     assert (await store.audit.verify()).broken is None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 from tests.databases import SQLITE, copy_database
 from tests.sophon.stores.audit.test_contract import event
@@ -24,8 +24,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def stores(url: str, tmp_path: Path) -> AsyncIterator[list[SqlStore]]:
-    stores = [SqlStore(url, folder=tmp_path) for _ in range(2)]
+async def stores(url: str, tmp_path: Path) -> AsyncIterator[list[SqlHostStore]]:
+    stores = [SqlHostStore(url, folder=tmp_path) for _ in range(2)]
     for store in stores:
         await store.open()
     yield stores
@@ -33,8 +33,8 @@ async def stores(url: str, tmp_path: Path) -> AsyncIterator[list[SqlStore]]:
         await store.close()
 
 
-async def test_appends_of_two_processes_never_fork_the_chain(stores: list[SqlStore]) -> None:
-    async def append(store: SqlStore) -> None:
+async def test_appends_of_two_processes_never_fork_the_chain(stores: list[SqlHostStore]) -> None:
+    async def append(store: SqlHostStore) -> None:
         for number in range(APPENDS):
             await store.audit.append([event(number), event(number)])
 

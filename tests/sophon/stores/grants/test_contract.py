@@ -9,9 +9,9 @@ import pytest
 from sophon.errors import NotFound
 from sophon.messages import Message
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.sessions.contract import SessionRecord
+from sophon_hosting.store.factory import host_store_from_url
 from tests.databases import SQLITE, copy_database
 
 T0 = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -90,7 +90,7 @@ async def test_a_session_that_does_not_exist_keeps_what_is_granted(store: Store)
 async def test_a_restart_keeps_grants(tmp_path: Path):
     copy_database(tmp_path)
     for _ in range(2):
-        store = store_from_url(SQLITE, folder=tmp_path)
+        store = host_store_from_url(SQLITE, folder=tmp_path)
         await store.open()
         await store.grants.add(grant())
         assert [each.id for each in await store.grants.list_active(T0)] == ["grt_1"]

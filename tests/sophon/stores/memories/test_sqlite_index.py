@@ -12,8 +12,8 @@ from sophon import Services
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.stores.memories import sql
 from sophon.stores.memories.contract import MemoryEntry
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.learners.insertion import add_learning
 from sophon_middlewares.outer.memory import add_memory
@@ -23,9 +23,9 @@ CANARY = "Xylophonist"
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+async def store(tmp_path: Path) -> AsyncIterator[SqlHostStore]:
     copy_database(tmp_path)
-    store = SqlStore("sqlite:///data/sophon.db", folder=tmp_path)
+    store = SqlHostStore("sqlite:///data/sophon.db", folder=tmp_path)
     await store.open()
     yield store
     await store.close()
@@ -41,7 +41,7 @@ def files_with(folder: Path, word: str) -> list[str]:
     return [each.name for each in folder.rglob("*") if each.is_file() and any(v in each.read_bytes() for v in variants)]
 
 
-async def test_a_search_uses_the_index(store: SqlStore, monkeypatch: pytest.MonkeyPatch):
+async def test_a_search_uses_the_index(store: SqlHostStore, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sql, "_scan", None)
     assert await store.memories.search("cats", scope="user") == []
     await store.memories.write(MemoryEntry("1", "the cat sleeps"))
@@ -58,7 +58,7 @@ async def test_a_search_uses_the_index(store: SqlStore, monkeypatch: pytest.Monk
     ],
 )
 async def test_a_damaged_index_is_named_once_and_rebuilt(
-    store: SqlStore, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+    store: SqlHostStore, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ):
     for number in range(3):
         await store.memories.write(MemoryEntry(str(number), f"cat {number}"))
@@ -72,7 +72,7 @@ async def test_a_damaged_index_is_named_once_and_rebuilt(
     assert sorted(each.id for each in await store.memories.search("cats", scope="user")) == ["1", "2", "3"]
 
 
-async def test_a_deletion_leaves_nothing_in_any_file(store: SqlStore, tmp_path: Path):
+async def test_a_deletion_leaves_nothing_in_any_file(store: SqlHostStore, tmp_path: Path):
     async def answer(_: object) -> str:
         return f"You are a {CANARY}."
 

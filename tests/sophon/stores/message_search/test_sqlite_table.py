@@ -12,27 +12,27 @@ from sqlalchemy import Connection, Engine, event
 from sophon.messages import Message
 from sophon.stores.message_search import sqlite_table
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import copy_database
 
 CANARY = "xylophonist"
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+async def store(tmp_path: Path) -> AsyncIterator[SqlHostStore]:
     copy_database(tmp_path)
-    store = SqlStore("sqlite:///data/sophon.db", folder=tmp_path)
+    store = SqlHostStore("sqlite:///data/sophon.db", folder=tmp_path)
     await store.open()
     yield store
     await store.close()
 
 
-async def write(store: SqlStore, session: str, *texts: str) -> None:
+async def write(store: SqlHostStore, session: str, *texts: str) -> None:
     records = [SessionRecord("message", "run", Message("user", text)) for text in texts]
     await store.sessions.append(session, records, owner="ada")
 
 
-async def count(store: SqlStore, query: str) -> int:
+async def count(store: SqlHostStore, query: str) -> int:
     return len((await store.message_search.search("ada", query, limit=100)).items)
 
 
@@ -50,7 +50,7 @@ OLDER = ("DROP TABLE message_words", "INSERT INTO message_index VALUES ('indexed
 """What makes a store of one whose messages are older than the index."""
 
 
-async def test_messages_of_an_older_store_are_indexed_in_parts_while_new_ones_come(store: SqlStore, tmp_path: Path):
+async def test_messages_of_an_older_store_are_indexed_in_parts_while_new_ones_come(store: SqlHostStore, tmp_path: Path):
     for number in range(3):
         await write(store, f"s{number}", *(["tea"] * 5))
     execute(tmp_path, *OLDER)
@@ -70,7 +70,7 @@ async def test_messages_of_an_older_store_are_indexed_in_parts_while_new_ones_co
 
 
 async def test_a_session_of_an_older_store_can_be_deleted_and_copied_before_it_is_indexed(
-    store: SqlStore, tmp_path: Path
+    store: SqlHostStore, tmp_path: Path
 ):
     await write(store, "a", "tea", "tea")
     await write(store, "b", "tea")
@@ -83,7 +83,7 @@ async def test_a_session_of_an_older_store_can_be_deleted_and_copied_before_it_i
     assert await count(store, "tea") == 4
 
 
-async def test_a_store_that_misses_nothing_is_only_read(store: SqlStore, tmp_path: Path):
+async def test_a_store_that_misses_nothing_is_only_read(store: SqlHostStore, tmp_path: Path):
     commits: list[Connection] = []
 
     def record(connection: Connection) -> None:
@@ -105,7 +105,7 @@ async def test_a_store_that_misses_nothing_is_only_read(store: SqlStore, tmp_pat
         event.remove(Engine, "commit", record)
 
 
-async def test_an_older_store_without_texts_becomes_complete(store: SqlStore, tmp_path: Path):
+async def test_an_older_store_without_texts_becomes_complete(store: SqlHostStore, tmp_path: Path):
     execute(tmp_path, "INSERT INTO message_index VALUES ('indexed_up_to', 0)")
     assert await store.message_search.index_missing() == 0
     assert (await store.message_search.search("ada", "tea")).is_complete
@@ -121,7 +121,7 @@ async def test_an_older_store_without_texts_becomes_complete(store: SqlStore, tm
     ],
 )
 async def test_a_damaged_index_is_named_once_and_filled_again(
-    store: SqlStore, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+    store: SqlHostStore, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ):
     await write(store, "s", *(["tea"] * 5))
     execute(tmp_path, damage)
@@ -136,7 +136,7 @@ async def test_a_damaged_index_is_named_once_and_filled_again(
 @pytest.mark.parametrize(
     "damage", ["UPDATE message_words_data SET block = x'00ff00ff'", "DROP TABLE message_words_idx"]
 )
-async def test_a_damaged_index_stops_no_message_and_no_deletion(store: SqlStore, tmp_path: Path, damage: str):
+async def test_a_damaged_index_stops_no_message_and_no_deletion(store: SqlHostStore, tmp_path: Path, damage: str):
     await write(store, "s", "tea")
     await write(store, "t", "tea")
     execute(tmp_path, damage)
@@ -148,7 +148,7 @@ async def test_a_damaged_index_stops_no_message_and_no_deletion(store: SqlStore,
     assert await count(store, "tea") == 2
 
 
-async def test_a_deletion_leaves_no_word_in_any_file(store: SqlStore, tmp_path: Path):
+async def test_a_deletion_leaves_no_word_in_any_file(store: SqlHostStore, tmp_path: Path):
     for number in range(50):
         await write(store, f"n{number}", f"neighbour {number}")
     await write(store, "s", f"I am a {CANARY}", "more")
@@ -160,7 +160,7 @@ async def test_a_deletion_leaves_no_word_in_any_file(store: SqlStore, tmp_path: 
 
 
 async def test_a_library_without_fts5_stores_messages_and_says_what_is_missing(
-    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+    store: SqlHostStore, monkeypatch: pytest.MonkeyPatch
 ):
     def say_no(connection: Connection) -> bool:
         return False

@@ -9,10 +9,10 @@ import pytest
 from sophon.security.sliding_windows import RateExceeded, RateLimit
 from sophon.stores import InMemoryStore
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.stores.rate_windows import in_memory
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon.testing import VirtualClock
+from sophon_hosting.store.factory import host_store_from_url
 
 T0 = datetime(2026, 11, 23, 12, 0, 0, 123456, UTC)
 
@@ -63,7 +63,7 @@ async def test_another_process_finds_them(
     host_store: Store, store_url: str, tmp_path: Path, clock: VirtualClock
 ) -> None:
     await add(host_store, "a", 1)
-    other = store_from_url(store_url, folder=tmp_path, clock=clock)
+    other = host_store_from_url(store_url, folder=tmp_path, clock=clock)
     await other.open()
     assert await load(other, "a") == [1]
     await other.close()

@@ -5,20 +5,20 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from sqlalchemy import Connection
 
 from sophon.messages import Message, ToolCall
 from sophon.stores import SessionRecord, Store
-from sophon.stores.factory import store_from_url
 from sophon.stores.sessions import sql_history
 from sophon.stores.sessions.contract import Compaction
 from sophon.stores.sessions.history_cache import CachedHistory, HistoryCache, estimate_bytes
 from sophon.stores.sessions.sql_history import PIECE_BYTES, PIECE_RECORDS, load_history
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 from tests.databases import SQLITE, copy_database
 
@@ -47,12 +47,15 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return SQLITE
 
 
+TwoStores: TypeAlias = tuple[SqlHostStore, SqlHostStore]
+
+
 @pytest.fixture
-async def stores(database_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[tuple[SqlStore, SqlStore]]:
+async def stores(database_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[TwoStores]:
     """Two stores over one database, as a host and a worker in another process have them."""
-    one, other = (store_from_url(database_url, folder=tmp_path, clock=clock) for _ in range(2))
-    assert isinstance(one, SqlStore)
-    assert isinstance(other, SqlStore)
+    one, other = (host_store_from_url(database_url, folder=tmp_path, clock=clock) for _ in range(2))
+    assert isinstance(one, SqlHostStore)
+    assert isinstance(other, SqlHostStore)
     await one.open()
     await other.open()
     yield one, other
@@ -63,7 +66,7 @@ async def stores(database_url: str, tmp_path: Path, clock: VirtualClock) -> Asyn
 class CountingDatabase:
     """A database that notes how many messages each read returned."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: SqlHostStore) -> None:
         self._database = store.sessions._database
         self.sizes: list[int] = []
 
@@ -73,7 +76,7 @@ class CountingDatabase:
         return piece
 
 
-async def test_a_second_load_decodes_only_what_is_new(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_a_second_load_decodes_only_what_is_new(stores: TwoStores) -> None:
     store, _ = stores
     await store.sessions.append("s", said("a", "b"))
     first = await store.sessions.load_history("s")
@@ -89,7 +92,7 @@ async def test_a_second_load_decodes_only_what_is_new(stores: tuple[SqlStore, Sq
     assert database.sizes == [1, 0]
 
 
-async def test_what_another_process_appended_is_there(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_what_another_process_appended_is_there(stores: TwoStores) -> None:
     store, other = stores
     await store.sessions.append("s", said("a"))
     assert await texts(store) == await texts(other) == ["a"]
@@ -99,7 +102,7 @@ async def test_what_another_process_appended_is_there(stores: tuple[SqlStore, Sq
 
 
 async def test_a_session_that_another_process_deleted_and_made_again_is_another_one(
-    stores: tuple[SqlStore, SqlStore], clock: VirtualClock
+    stores: TwoStores, clock: VirtualClock
 ) -> None:
     store, other = stores
     await store.sessions.append("s", said("secret", "old"))
@@ -116,7 +119,7 @@ async def test_a_session_that_another_process_deleted_and_made_again_is_another_
 
 
 async def test_a_session_that_is_deleted_and_made_again_at_the_same_moment_is_another_one(
-    stores: tuple[SqlStore, SqlStore],
+    stores: TwoStores,
 ) -> None:
     store, _ = stores
     await store.sessions.append("s", said("old"))
@@ -126,7 +129,9 @@ async def test_a_session_that_is_deleted_and_made_again_at_the_same_moment_is_an
     assert await texts(store) == ["new"]
 
 
-async def test_a_compaction_and_the_chosen_model_are_those_of_the_database(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_a_compaction_and_the_chosen_model_are_those_of_the_database(
+    stores: TwoStores,
+) -> None:
     store, other = stores
     await store.sessions.append("s", said("a", "b"))
     assert (await store.sessions.load_history("s")).compaction is None
@@ -141,7 +146,7 @@ async def test_a_compaction_and_the_chosen_model_are_those_of_the_database(store
     assert (history.compaction, len(history.messages)) == (Compaction(summary, 1), 3)
 
 
-async def test_a_fork_has_a_history_of_its_own(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_a_fork_has_a_history_of_its_own(stores: TwoStores) -> None:
     store, _ = stores
     await store.sessions.append("s", said("a", "b"))
     await store.sessions.load_history("s")
@@ -151,7 +156,7 @@ async def test_a_fork_has_a_history_of_its_own(stores: tuple[SqlStore, SqlStore]
     assert await texts(store) == ["a", "b"]
 
 
-async def test_the_list_of_a_load_belongs_to_its_caller(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_the_list_of_a_load_belongs_to_its_caller(stores: TwoStores) -> None:
     store, _ = stores
     await store.sessions.append("s", said("a", "b"))
     for _ in range(3):
@@ -159,7 +164,7 @@ async def test_the_list_of_a_load_belongs_to_its_caller(stores: tuple[SqlStore, 
     assert await texts(store) == ["a", "b"]
 
 
-async def test_a_long_history_is_read_in_pieces(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_a_long_history_is_read_in_pieces(stores: TwoStores) -> None:
     store, _ = stores
     names = [str(number) for number in range(3 * PIECE_RECORDS)]
     await store.sessions.append("s", [*said(*names), SessionRecord("cancelled", "r"), *said("last")])
@@ -169,7 +174,7 @@ async def test_a_long_history_is_read_in_pieces(stores: tuple[SqlStore, SqlStore
     assert database.sizes == [PIECE_RECORDS] * 3 + [1]
 
 
-async def test_a_piece_ends_after_so_many_bytes(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_a_piece_ends_after_so_many_bytes(stores: TwoStores) -> None:
     store, _ = stores
     long = [str(number) * (PIECE_BYTES // 2) for number in range(5)]
     await store.sessions.append("s", said(*long))
@@ -180,7 +185,7 @@ async def test_a_piece_ends_after_so_many_bytes(stores: tuple[SqlStore, SqlStore
 
 
 async def test_what_is_appended_between_two_pieces_is_part_of_the_history(
-    stores: tuple[SqlStore, SqlStore], monkeypatch: pytest.MonkeyPatch
+    stores: TwoStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, other = stores
     await store.sessions.append("s", said(*"abc"))
@@ -197,7 +202,9 @@ async def test_what_is_appended_between_two_pieces_is_part_of_the_history(
     assert "".join(await texts(store)) == "abcde"
 
 
-async def test_what_was_read_before_a_deletion_is_not_cached_after_it(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_what_was_read_before_a_deletion_is_not_cached_after_it(
+    stores: TwoStores,
+) -> None:
     store, _ = stores
     await store.sessions.append("s", said("old"))
 
@@ -213,7 +220,9 @@ async def test_what_was_read_before_a_deletion_is_not_cached_after_it(stores: tu
     assert await texts(store) == ["new"]
 
 
-async def test_facts_of_a_concurrent_turn_about_more_messages_are_left_out(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_facts_of_a_concurrent_turn_about_more_messages_are_left_out(
+    stores: TwoStores,
+) -> None:
     store, _ = stores
     await store.sessions.append("s", said("a"))
     first = await store.sessions.load_history("s")
@@ -223,7 +232,7 @@ async def test_facts_of_a_concurrent_turn_about_more_messages_are_left_out(store
     assert (await store.sessions.load_history("s")).prefix_cache == {"valid": (1, 1), "tokens": (2, 9)}
 
 
-async def test_twenty_loads_at_once_see_the_whole_history(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_twenty_loads_at_once_see_the_whole_history(stores: TwoStores) -> None:
     store, _ = stores
     await store.sessions.append("s", said("a"))
 
@@ -235,7 +244,7 @@ async def test_twenty_loads_at_once_see_the_whole_history(stores: tuple[SqlStore
     assert len(await texts(store)) == 21
 
 
-async def test_a_closed_store_holds_no_histories(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_a_closed_store_holds_no_histories(stores: TwoStores) -> None:
     store, _ = stores
     await store.sessions.append("s", said("a"))
     await store.sessions.load_history("s")

@@ -15,16 +15,16 @@ from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.row_keys import to_key
 from sophon.stores.sql.schema import metadata
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.vectors.contract import POLICIES
 from sophon.testing import VirtualClock
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 from tests.databases import SQLITE, copy_database
 
 OLD, NOW = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)
 ROWS = 2 * EXPIRE_BATCH_SIZE + 1
 
-Expire = Callable[[SqlStore], Awaitable[object]]
+Expire = Callable[[SqlHostStore], Awaitable[object]]
 KINDS: dict[str, tuple[str, dict[str, Any], Expire]] = {
     "sub_agents": ("sub_agents", {}, lambda store: store.sub_agents.expire(NOW)),
     "channel state": ("notes", {"kind": "seen"}, lambda store: store.channel_state.expire("seen", NOW)),
@@ -61,8 +61,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def store(url: str, tmp_path: Path) -> AsyncIterator[SqlStore]:
-    store = SqlStore(url, folder=tmp_path, clock=VirtualClock(start=OLD))
+async def store(url: str, tmp_path: Path) -> AsyncIterator[SqlHostStore]:
+    store = SqlHostStore(url, folder=tmp_path, clock=VirtualClock(start=OLD))
     await store.open()
     await store.sessions.get_or_create("s", "ada")
     yield store
@@ -92,11 +92,11 @@ def make_row(table: Table, number: int, given: Mapping[str, Any]) -> dict[str, A
     return row | dict(given)
 
 
-def database_of(store: SqlStore) -> Database:
+def database_of(store: SqlHostStore) -> Database:
     return store._database
 
 
-async def fill(store: SqlStore, name: str, given: Mapping[str, Any], *, rows: int = ROWS) -> Table:
+async def fill(store: SqlHostStore, name: str, given: Mapping[str, Any], *, rows: int = ROWS) -> Table:
     table = metadata.tables[name]
     made = [make_row(table, number, given) for number in range(1, rows + 1)]
     logs = metadata.tables["event_logs"]
@@ -111,7 +111,7 @@ async def fill(store: SqlStore, name: str, given: Mapping[str, Any], *, rows: in
 
 
 @contextmanager
-def deletions(store: SqlStore) -> Any:
+def deletions(store: SqlHostStore) -> Any:
     """Count the rows that each statement deletes; every statement of a sweep that deletes is a transaction."""
     counts: list[int] = []
     engine: Engine = database_of(store)._write_engine
@@ -151,7 +151,7 @@ ON_POSTGRES = ("sub_agents", "feedback", "many snapshots", "events", "audit")
     ],
     indirect=["url"],
 )
-async def test_no_transaction_deletes_more_than_a_batch(store: SqlStore, kind: str) -> None:
+async def test_no_transaction_deletes_more_than_a_batch(store: SqlHostStore, kind: str) -> None:
     name, given, expire = KINDS[kind]
     table = await fill(store, name, given)
     with deletions(store) as counts:
@@ -161,14 +161,14 @@ async def test_no_transaction_deletes_more_than_a_batch(store: SqlStore, kind: s
     assert 0 < largest(counts) <= EXPIRE_BATCH_SIZE
 
 
-async def test_a_deletion_in_one_statement_is_found(store: SqlStore) -> None:
+async def test_a_deletion_in_one_statement_is_found(store: SqlHostStore) -> None:
     table = await fill(store, "sub_agents", {})
     with deletions(store) as counts:
         await database_of(store).write(lambda connection: connection.execute(delete(table)))
     assert largest(counts) == ROWS
 
 
-async def test_a_write_runs_while_a_sweep_deletes(store: SqlStore) -> None:
+async def test_a_write_runs_while_a_sweep_deletes(store: SqlHostStore) -> None:
     await fill(store, "sub_agents", {}, rows=6 * EXPIRE_BATCH_SIZE)
     sweep = asyncio.ensure_future(store.sub_agents.expire(NOW))
     await store.sessions.rename("s", "meanwhile")

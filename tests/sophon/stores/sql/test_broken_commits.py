@@ -10,7 +10,7 @@ from sophon.errors import StoreUnavailable
 from sophon.messages import Message
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 from tests.broken_commits import CommitBreaker, breaking_commits
 
@@ -18,10 +18,10 @@ pytestmark = postgres.needs_postgres
 
 
 @pytest.fixture
-async def breaker_and_store(tmp_path: Path) -> AsyncIterator[tuple[CommitBreaker, SqlStore]]:
+async def breaker_and_store(tmp_path: Path) -> AsyncIterator[tuple[CommitBreaker, SqlHostStore]]:
     await asyncio.to_thread(postgres.empty)
     async with breaking_commits(postgres.URL) as (breaker, url):
-        store = SqlStore(url, folder=tmp_path)
+        store = SqlHostStore(url, folder=tmp_path)
         await store.open()
         await store.sessions.append("s", [SessionRecord("message", "r", Message("user", "hello"))])
         yield breaker, store

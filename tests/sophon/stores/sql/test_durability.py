@@ -15,10 +15,10 @@ from sophon.errors import NotFound, StoreError
 from sophon.messages import Message, ToolCall, ToolResult, Usage
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 TODAY = Period("2026-01-31", "2026-01")
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -29,14 +29,14 @@ def said(text: str) -> SessionRecord:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    store = SqlStore("sqlite:///s.db", folder=tmp_path, clock=VirtualClock(auto=False), lock_timeout_seconds=0.1)
+async def store(tmp_path: Path) -> AsyncIterator[SqlHostStore]:
+    store = SqlHostStore("sqlite:///s.db", folder=tmp_path, clock=VirtualClock(auto=False), lock_timeout_seconds=0.1)
     await store.open()
     yield store
     await store.close()
 
 
-async def test_everything_is_there_after_a_reopen(store: SqlStore, tmp_path: Path):
+async def test_everything_is_there_after_a_reopen(store: SqlHostStore, tmp_path: Path):
     request = ApprovalRequest.from_call(ToolCall("c", "t"), "run", Risk.HIGH)
     result = ToolResult("c", "t", "done")
     await store.sessions.append("s", [said("hello")])
@@ -49,7 +49,7 @@ async def test_everything_is_there_after_a_reopen(store: SqlStore, tmp_path: Pat
     await store.usage.settle(claim, UsageRow("p", "m", "reply", "s", "run", Usage(4, 1, 7), TODAY, NOON))
     await store.close()
 
-    again = SqlStore("sqlite:///s.db", folder=tmp_path)
+    again = SqlHostStore("sqlite:///s.db", folder=tmp_path)
     await again.open()
     assert (await again.sessions.load_history("s")).messages == [Message("user", "hello")]
     assert (await again.approvals.get(request.id)).decision == Decision.approve()
@@ -60,7 +60,7 @@ async def test_everything_is_there_after_a_reopen(store: SqlStore, tmp_path: Pat
     await again.close()
 
 
-async def test_a_closed_store_can_be_opened_again(store: SqlStore):
+async def test_a_closed_store_can_be_opened_again(store: SqlHostStore):
     await store.sessions.append("s", [said("a")])
     await store.close()
     await store.close()
@@ -69,7 +69,7 @@ async def test_a_closed_store_can_be_opened_again(store: SqlStore):
     assert await store.sessions.append("s", [said("b")]) == 2
 
 
-async def test_a_store_that_is_not_open_says_so(store: SqlStore):
+async def test_a_store_that_is_not_open_says_so(store: SqlHostStore):
     await store.close()
     with pytest.raises(StoreError, match="is not open"):
         await store.sessions.append("s", [said("a")])
@@ -77,7 +77,7 @@ async def test_a_store_that_is_not_open_says_so(store: SqlStore):
         await store.sessions.list()
 
 
-async def test_closing_writes_what_is_under_way(store: SqlStore):
+async def test_closing_writes_what_is_under_way(store: SqlHostStore):
     writes = [asyncio.ensure_future(store.sessions.append("s", [said(str(n))])) for n in range(300)]
     await asyncio.sleep(0)
     await store.close()
@@ -89,7 +89,7 @@ import asyncio, sys
 from pathlib import Path
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 async def write(store, name):
     while True:
@@ -97,7 +97,7 @@ async def write(store, name):
         print(name, seq, flush=True)
 
 async def main():
-    store = SqlStore("sqlite:///s.db", folder=Path(sys.argv[1]))
+    store = SqlHostStore("sqlite:///s.db", folder=Path(sys.argv[1]))
     await store.open()
     await asyncio.gather(*(write(store, f"s{n}") for n in range(8)))
 
@@ -114,7 +114,7 @@ async def test_a_kill_in_mid_write_loses_nothing_that_was_acknowledged(tmp_path:
         acknowledged += [line for line in process.stdout if line.endswith("\n")]
     last = {name: int(seq) for name, seq in (line.split() for line in acknowledged)}
 
-    store = SqlStore("sqlite:///s.db", folder=tmp_path)
+    store = SqlHostStore("sqlite:///s.db", folder=tmp_path)
     await store.open()
     for name, seq in last.items():
         log = await store.sessions.list_records(name)
@@ -123,7 +123,7 @@ async def test_a_kill_in_mid_write_loses_nothing_that_was_acknowledged(tmp_path:
     await store.close()
 
 
-async def test_a_write_that_fails_does_not_spoil_its_neighbours(store: SqlStore):
+async def test_a_write_that_fails_does_not_spoil_its_neighbours(store: SqlHostStore):
     good = [store.sessions.append("s", [said(str(n))]) for n in range(20)]
     bad = [store.sessions.rename("nobody", "x") for _ in range(20)]
     mixed = [each for pair in zip(good, bad, strict=True) for each in pair]
@@ -133,7 +133,7 @@ async def test_a_write_that_fails_does_not_spoil_its_neighbours(store: SqlStore)
     assert len((await store.sessions.load_history("s")).messages) == 20
 
 
-async def test_a_write_that_fails_half_way_leaves_nothing_of_itself(store: SqlStore):
+async def test_a_write_that_fails_half_way_leaves_nothing_of_itself(store: SqlHostStore):
     endless: dict[str, object] = {}
     endless["again"] = endless
     bad = SessionRecord("failed", "r", data=endless)
@@ -146,7 +146,7 @@ async def test_a_write_that_fails_half_way_leaves_nothing_of_itself(store: SqlSt
     assert await store.sessions.append("s", [said("next")]) == 11
 
 
-async def test_a_write_whose_caller_was_cancelled_is_done_all_the_same(store: SqlStore):
+async def test_a_write_whose_caller_was_cancelled_is_done_all_the_same(store: SqlHostStore):
     task = asyncio.ensure_future(store.sessions.append("s", [said("a")]))
     await asyncio.sleep(0)
     task.cancel()
@@ -154,8 +154,8 @@ async def test_a_write_whose_caller_was_cancelled_is_done_all_the_same(store: Sq
     assert task.cancelled()
 
 
-async def test_two_stores_on_one_file_see_each_others_writes(store: SqlStore, tmp_path: Path):
-    other = SqlStore("sqlite:///s.db", folder=tmp_path)
+async def test_two_stores_on_one_file_see_each_others_writes(store: SqlHostStore, tmp_path: Path):
+    other = SqlHostStore("sqlite:///s.db", folder=tmp_path)
     await other.open()
     writes = [each.sessions.append("s", [said("x")]) for each in (store, other) for _ in range(30)]
     assert sorted(await asyncio.gather(*writes)) == list(range(1, 61))
@@ -163,7 +163,7 @@ async def test_two_stores_on_one_file_see_each_others_writes(store: SqlStore, tm
     await other.close()
 
 
-async def test_a_file_that_another_process_keeps_locked_gives_a_clear_error(store: SqlStore, tmp_path: Path):
+async def test_a_file_that_another_process_keeps_locked_gives_a_clear_error(store: SqlHostStore, tmp_path: Path):
     other = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match="another process keeps it locked"):
@@ -174,7 +174,7 @@ async def test_a_file_that_another_process_keeps_locked_gives_a_clear_error(stor
     assert await store.sessions.append("s", [said("a")]) == 1
 
 
-async def test_reading_and_writing_leave_the_event_loop_free(store: SqlStore, tmp_path: Path):
+async def test_reading_and_writing_leave_the_event_loop_free(store: SqlHostStore, tmp_path: Path):
     other = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     waiting = asyncio.ensure_future(store.sessions.append("s", [said("a")]))

@@ -10,7 +10,7 @@ import pytest
 
 from sophon.errors import StoreError
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 
 @pytest.fixture(autouse=True)
@@ -24,12 +24,12 @@ def modes(folder: Path) -> dict[str, int]:
     return {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
 
 
-async def write(store: SqlStore) -> None:
+async def write(store: SqlHostStore) -> None:
     await store.sessions.append("s", [SessionRecord("cancelled", "r")])
 
 
 async def test_database_wal_and_folder_are_private(tmp_path: Path) -> None:
-    store = SqlStore("sqlite:///data/new/sophon.db", folder=tmp_path)
+    store = SqlHostStore("sqlite:///data/new/sophon.db", folder=tmp_path)
     await store.open()
     await write(store)
     assert modes(tmp_path / "data" / "new") == dict.fromkeys(("sophon.db", "sophon.db-wal", "sophon.db-shm"), 0o600)
@@ -44,7 +44,7 @@ async def test_a_readable_database_is_tightened_when_it_is_opened_with_one_line(
     for name in ("sophon.db", "sophon.db-wal", "sophon.db-shm"):
         (tmp_path / name).touch()
         (tmp_path / name).chmod(0o644)
-    store = SqlStore(f"sqlite:///{tmp_path}/sophon.db")
+    store = SqlHostStore(f"sqlite:///{tmp_path}/sophon.db")
     with caplog.at_level(logging.WARNING, "sophon"):
         await store.open()
         await write(store)
@@ -62,14 +62,14 @@ async def test_a_file_that_is_no_database_keeps_its_mode(tmp_path: Path) -> None
     path.write_text("Dear Ada, ...")
     path.chmod(0o644)
     with pytest.raises(StoreError, match="no SQLite database"):
-        await SqlStore(f"sqlite:///{path}").open()
+        await SqlHostStore(f"sqlite:///{path}").open()
     assert modes(tmp_path)["letters.db"] == 0o644
 
 
 async def test_a_database_that_is_shared_with_its_group_stays_shared(tmp_path: Path) -> None:
     (tmp_path / "sophon.db").touch()
     (tmp_path / "sophon.db").chmod(0o660)
-    store = SqlStore(f"sqlite:///{tmp_path}/sophon.db")
+    store = SqlHostStore(f"sqlite:///{tmp_path}/sophon.db")
     await store.open()
     await store.close()
     assert modes(tmp_path)["sophon.db"] == 0o660

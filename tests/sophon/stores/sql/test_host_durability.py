@@ -14,8 +14,8 @@ import pytest
 from sophon.errors import NotFound
 from sophon.messages import Message
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunOutcome, SessionRecord
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 KEY = InboundKey("telegram", "bot-1", "42")
@@ -38,14 +38,14 @@ def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-async def opened(folder: Path) -> SqlStore:
-    store = SqlStore("sqlite:///s.db", folder=folder, clock=VirtualClock(auto=False))
+async def opened(folder: Path) -> SqlHostStore:
+    store = SqlHostStore("sqlite:///s.db", folder=folder, clock=VirtualClock(auto=False))
     await store.open()
     return store
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+async def store(tmp_path: Path) -> AsyncIterator[SqlHostStore]:
     store = await opened(tmp_path)
     yield store
     await store.close()
@@ -70,14 +70,14 @@ from pathlib import Path
 from sophon.messages import Message
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunOutcome, SessionRecord
 from sophon.stores.runs.sql_transactions import checkpoint_write
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon.stores.unit_of_work import UnitOfWork
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 def start(*works):
     async def main():
-        store = SqlStore("sqlite:///s.db", folder=Path(sys.argv[1]))
+        store = SqlHostStore("sqlite:///s.db", folder=Path(sys.argv[1]))
         await store.open()
         await asyncio.gather(*(work(store) for work in works))
         await store.close()
@@ -209,7 +209,7 @@ async def test_processes_that_are_given_the_same_messages_accept_each_once(tmp_p
     assert rows(tmp_path, "SELECT count(*), min(key % (1 << 32)), max(key % (1 << 32)) FROM events") == [(120, 1, 120)]
 
 
-async def test_everything_is_there_after_a_reopen(store: SqlStore, tmp_path: Path):
+async def test_everything_is_there_after_a_reopen(store: SqlHostStore, tmp_path: Path):
     await store.runs.accept(Run("r", "s", "ada"), KEY)
     await store.runs.begin("r", NOON)
     run = await store.runs.suspend("r", {"iteration": 3}, ["apr_1"])
@@ -227,7 +227,7 @@ async def test_everything_is_there_after_a_reopen(store: SqlStore, tmp_path: Pat
     await again.close()
 
 
-async def test_a_message_whose_sender_stopped_waiting_is_accepted_all_the_same(store: SqlStore):
+async def test_a_message_whose_sender_stopped_waiting_is_accepted_all_the_same(store: SqlHostStore):
     task = asyncio.ensure_future(store.runs.accept(Run("r", "s"), KEY))
     await asyncio.sleep(0)
     task.cancel()
@@ -235,7 +235,7 @@ async def test_a_message_whose_sender_stopped_waiting_is_accepted_all_the_same(s
     assert (again.run.id, again.created, task.cancelled()) == ("r", False, True)
 
 
-async def test_an_outcome_that_fails_at_its_last_part_leaves_none_of_the_others(store: SqlStore):
+async def test_an_outcome_that_fails_at_its_last_part_leaves_none_of_the_others(store: SqlHostStore):
     endless: dict[str, object] = {}
     endless["again"] = endless
     await store.runs.accept(Run("r", "s"))
@@ -249,7 +249,7 @@ async def test_an_outcome_that_fails_at_its_last_part_leaves_none_of_the_others(
     assert (await store.runs.finish("r", DONE)).is_first
 
 
-async def test_a_refusal_does_not_spoil_what_is_accepted_beside_it(store: SqlStore, tmp_path: Path):
+async def test_a_refusal_does_not_spoil_what_is_accepted_beside_it(store: SqlHostStore, tmp_path: Path):
     good = [store.runs.accept(Run(f"r{n}", "s"), InboundKey("hub", "ada", str(n))) for n in range(20)]
     bad = [store.runs.begin("nobody", NOON) for _ in range(20)]
     mixed = [each for pair in zip(good, bad, strict=True) for each in pair]

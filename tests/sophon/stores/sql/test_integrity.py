@@ -10,7 +10,7 @@ from sophon.messages import Message
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql.sqlite_integrity import NOT_A_DATABASE
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
 from tests.refusing_writes import limit_pages
 
@@ -23,11 +23,11 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "data" / "sophon.db"
 
 
-def store_at(file: Path) -> SqlStore:
-    return SqlStore(SQLITE, folder=file.parent.parent)
+def store_at(file: Path) -> SqlHostStore:
+    return SqlHostStore(SQLITE, folder=file.parent.parent)
 
 
-async def filled(file: Path) -> SqlStore:
+async def filled(file: Path) -> SqlHostStore:
     store = store_at(file)
     await store.open()
     for number in range(40):

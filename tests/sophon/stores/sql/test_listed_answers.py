@@ -9,7 +9,7 @@ from sqlalchemy import event
 from sqlalchemy.pool import Pool
 
 from sophon.stores.runs.contract import Run, RunOutcome
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 RUNS = 100
 MEGABYTE = 1_000_000
@@ -38,7 +38,7 @@ def counter() -> Iterator[ReadCounter]:
 
 
 async def test_a_list_of_a_hundred_runs_with_a_megabyte_each_reads_little(counter: ReadCounter, tmp_path: Path) -> None:
-    store = SqlStore(f"sqlite:///{tmp_path / 'large.db'}")
+    store = SqlHostStore(f"sqlite:///{tmp_path / 'large.db'}")
     await store.open()
     for number in range(RUNS):
         await store.runs.accept(Run(id=f"r{number}", session_id=f"s{number}"))

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from sophon.errors import StoreError
 from sophon.stores.sql.memory_database import MemoryDatabase
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 
 def add(connection: Connection, number: int) -> None:
@@ -25,7 +25,7 @@ async def test_each_has_a_copy_of_its_own_with_the_schema() -> None:
 
 
 async def test_it_needs_no_opening_and_closing_deletes_nothing() -> None:
-    store = SqlStore("memory://")
+    store = SqlHostStore("memory://")
     await store.sessions.get_or_create("s", "ada")
     await store.close()
     await store.open()
@@ -64,7 +64,7 @@ async def test_sorting_more_than_its_cache_holds_makes_no_file(tmp_path: Path, m
 
 
 async def test_its_space_is_that_of_its_pages() -> None:
-    store = SqlStore("memory://")
+    store = SqlHostStore("memory://")
     before = await store.maintenance.measure_space()
     for number in range(200):
         await store.sessions.get_or_create(f"session {number}", "ada")

@@ -32,7 +32,7 @@ from sophon.stores.sql.dialects import create_engine_for
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sql.schema_migration import REVISIONS, VERSION_TABLE, newest_version
 from sophon.stores.sql.url import resolve_url
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 from tests.sophon.stores.sql.known_schemas import ENGINES, file_of, read_statements, render_schema
 from tests.sophon.stores.sql.next_version import NEXT, know_next_version
@@ -168,7 +168,7 @@ async def test_it_is_migrated_with_all_rows_while_another_process_writes(
     engine = make_database(url, revision)
     before = count_rows(engine)
     know_next_version(tmp_path, monkeypatch)
-    store = SqlStore(url)
+    store = SqlHostStore(url)
     assert (await store.maintenance.read_schema()).stored == revision
     with Load(engine) as load:
         await store.maintenance.migrate_schema()

@@ -14,7 +14,7 @@ from sophon.stores.sql import older_hosts
 from sophon.stores.sql.dialects import create_engine_for
 from sophon.stores.sql.schema_migration import REVISIONS, VERSION_TABLE, newest_version
 from sophon.stores.sql.url import resolve_url
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 from tests.databases import open_and_close
 from tests.sophon.stores.sql.next_version import NEXT, know_next_version
@@ -26,12 +26,12 @@ OPENER = """
 import asyncio, sys
 from pathlib import Path
 from sophon.stores.sql import schema_migration
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 async def main():
     schema_migration.MIGRATIONS = Path(sys.argv[3])
     schema_migration.REVISIONS = tuple(sys.argv[4:])
-    store = SqlStore(sys.argv[1])
+    store = SqlHostStore(sys.argv[1])
     print("ready", flush=True)
     sys.stdin.readline()
     await store.open()
@@ -54,7 +54,7 @@ def engine() -> Iterator[Engine]:
 @pytest.fixture
 def migrations(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The database has what is not the newest schema any more; returns the folder of the migrations."""
-    asyncio.run(open_and_close(SqlStore(postgres.URL)))
+    asyncio.run(open_and_close(SqlHostStore(postgres.URL)))
     return know_next_version(tmp_path, monkeypatch)
 
 
@@ -75,7 +75,7 @@ def register_host(engine: Engine, *, schema: str = OLDER, seconds: int = 3600, n
 
 
 async def test_an_empty_database_gets_the_schema(engine: Engine) -> None:
-    store = SqlStore(postgres.URL)
+    store = SqlHostStore(postgres.URL)
     assert (await store.maintenance.read_schema()).stored == ""
     await store.maintenance.migrate_schema()
     assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [newest_version()]
@@ -108,7 +108,7 @@ def test_of_processes_that_open_at_once_one_migrates_and_all_succeed(
 @pytest.mark.usefixtures("migrations")
 async def test_a_schema_that_live_hosts_of_another_version_use_is_not_migrated(engine: Engine) -> None:
     register_host(engine)
-    store = SqlStore(postgres.URL)
+    store = SqlHostStore(postgres.URL)
     for attempt in (store.open, store.maintenance.migrate_schema):
         with pytest.raises(StoreError, match=f"from {OLDER} to {newest_version()}, and 1 hosts of another version"):
             await attempt()
@@ -123,7 +123,7 @@ async def test_a_schema_that_live_hosts_of_another_version_use_is_not_migrated(e
 async def test_hosts_that_have_gone_and_leases_of_other_names_do_not_hinder(engine: Engine) -> None:
     register_host(engine, seconds=-1)
     register_host(engine, name="leader:schedules")
-    await SqlStore(postgres.URL).maintenance.migrate_schema()
+    await SqlHostStore(postgres.URL).maintenance.migrate_schema()
     assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [newest_version()]
 
 
@@ -133,12 +133,12 @@ async def test_without_the_check_the_schema_changes_below_a_running_host(
 ) -> None:
     register_host(engine)
     monkeypatch.setattr(older_hosts, "HOST_PREFIX", "nobody:")
-    await SqlStore(postgres.URL).maintenance.migrate_schema()
+    await SqlHostStore(postgres.URL).maintenance.migrate_schema()
     assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [newest_version()]
 
 
 async def test_a_host_whose_schema_was_replaced_writes_nothing_once_it_renews_a_lease(engine: Engine) -> None:
-    store = SqlStore(postgres.URL)
+    store = SqlHostStore(postgres.URL)
     await store.open()
     await store.leases.acquire("host:a", "a", 60)
     with engine.begin() as connection:

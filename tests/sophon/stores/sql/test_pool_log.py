@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from sophon.errors import StoreUnavailable
 from sophon.stores.sql.dialects import POOL_NAME, LostConnectionFilter
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 
 pytestmark = postgres.needs_postgres
@@ -23,15 +23,15 @@ def url() -> str:
 
 
 @pytest.fixture
-async def store(url: str) -> AsyncIterator[SqlStore]:
-    store = SqlStore(url)
+async def store(url: str) -> AsyncIterator[SqlHostStore]:
+    store = SqlHostStore(url)
     await store.open()
     yield store
     await store.close()
 
 
 async def test_a_connection_that_the_server_has_closed_is_no_traceback(
-    store: SqlStore, caplog: pytest.LogCaptureFixture
+    store: SqlHostStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     def lose(connection: Connection) -> None:
         driver = connection.connection.driver_connection
@@ -48,7 +48,7 @@ async def test_a_connection_that_the_server_has_closed_is_no_traceback(
 
 
 def test_another_error_of_the_pool_is_logged(url: str, caplog: pytest.LogCaptureFixture) -> None:
-    SqlStore(url)
+    SqlHostStore(url)
     logger = logging.getLogger(f"sqlalchemy.pool.impl.QueuePool.{POOL_NAME}")
     assert sum(isinstance(each, LostConnectionFilter) for each in logger.filters) == 1
     logger.error("Exception during reset or similar", exc_info=ValueError("a defect"))

@@ -11,15 +11,15 @@ from sqlalchemy.dialects import sqlite
 
 from sophon.stores.runs.sql_statements import FIRST_EARLIER
 from sophon.stores.sql.schema import runs
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import copy_database
 
 
-async def plans(folder: Path, query: Callable[[SqlStore], Awaitable[Any]]) -> list[str]:
+async def plans(folder: Path, query: Callable[[SqlHostStore], Awaitable[Any]]) -> list[str]:
     """How SQLite executes the statements of a query."""
     copy_database(folder)
-    store = SqlStore("sqlite:///data/sophon.db", folder=folder, clock=VirtualClock())
+    store = SqlHostStore("sqlite:///data/sophon.db", folder=folder, clock=VirtualClock())
     executed: list[tuple[str, Any]] = []
 
     def record(_connection: Connection, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:

@@ -13,13 +13,13 @@ from sophon.errors import StoreError
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql import schema_migration
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 HELLO = SessionRecord("message", "r", Message("user", "hello"))
 
 
 async def made(folder: Path) -> Path:
-    store = SqlStore("sqlite:///s.db", folder=folder)
+    store = SqlHostStore("sqlite:///s.db", folder=folder)
     await store.open()
     await store.close()
     return folder / "s.db"
@@ -43,7 +43,7 @@ def test_the_known_revisions_are_those_in_the_folder():
 async def test_a_file_is_in_wal_mode_and_its_foreign_keys_hold(tmp_path: Path):
     path = await made(tmp_path)
     assert run(path, "PRAGMA journal_mode") == [("wal",)]
-    store = SqlStore("sqlite:///s.db", folder=tmp_path)
+    store = SqlHostStore("sqlite:///s.db", folder=tmp_path)
     await store.open()
     await store.sessions.append("s", [HELLO])
     await store.sessions.delete("s")
@@ -58,9 +58,9 @@ async def test_a_new_and_a_current_schema_are_opened_without_alembic(tmp_path: P
     program = (
         "import asyncio, sys\n"
         "from pathlib import Path\n"
-        "from sophon.stores.sql_store import SqlStore\n"
+        "from sophon_hosting.store.sql_host_store import SqlHostStore\n"
         "async def main():\n"
-        "    store = SqlStore('sqlite:///s.db', folder=Path(sys.argv[1]))\n"
+        "    store = SqlHostStore('sqlite:///s.db', folder=Path(sys.argv[1]))\n"
         "    await store.open()\n"
         "    await store.close()\n"
         "asyncio.run(main())\n"
@@ -109,7 +109,7 @@ async def test_a_folder_in_the_place_of_the_file_is_refused(tmp_path: Path):
 async def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path):
     (tmp_path / "data").write_text("no folder")
     with pytest.raises(StoreError, match="data"):
-        await SqlStore("sqlite:///data/s.db", folder=tmp_path).open()
+        await SqlHostStore("sqlite:///data/s.db", folder=tmp_path).open()
 
 
 async def test_an_error_is_one_line_without_a_traceback_of_the_library(tmp_path: Path):
@@ -126,10 +126,10 @@ import asyncio, sys
 from pathlib import Path
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 async def main():
-    store = SqlStore("sqlite:///new/s.db", folder=Path(sys.argv[1]))
+    store = SqlHostStore("sqlite:///new/s.db", folder=Path(sys.argv[1]))
     print("ready", flush=True)
     sys.stdin.readline()
     await store.open()
@@ -169,7 +169,7 @@ async def test_an_incomplete_schema_is_refused_and_found(tmp_path: Path, stateme
     path = await made(tmp_path)
     run(path, statement)
     before = path.read_bytes()
-    store = SqlStore("sqlite:///s.db", folder=tmp_path)
+    store = SqlHostStore("sqlite:///s.db", folder=tmp_path)
     with pytest.raises(StoreError, match=f"its schema is incomplete: {gap}; restore a backup"):
         await store.open()
     assert await store.maintenance.find_damage() == [gap]

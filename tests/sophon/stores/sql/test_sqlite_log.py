@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sophon.errors import StoreError
 from sophon.stores.sql.sqlite_log import FRAME_HEADER_BYTES, HEADER_BYTES, compute_checksum, find_log_problem
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
 
 PAGE_BYTES = 512
@@ -181,7 +181,7 @@ async def test_no_command_opens_a_store_with_a_damaged_log_and_nothing_is_change
     write_log_of_store(file)
     change(file, 16, 1)
     before = {suffix: Path(f"{file}{suffix}").read_bytes() for suffix in ("", "-wal")}
-    store = SqlStore(SQLITE, folder=file.parent.parent)
+    store = SqlHostStore(SQLITE, folder=file.parent.parent)
     for attempt in (store.maintenance.verify, store.open):
         with pytest.raises(StoreError, match=r"damaged .sophon\.db-wal has a damaged header.*left as it is"):
             await attempt()

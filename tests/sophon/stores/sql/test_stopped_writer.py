@@ -12,7 +12,7 @@ from sophon.errors import StoreUnavailable
 from sophon.stores.sql import dialects
 from sophon.stores.sql.database import Database, ThreadedDatabase
 from sophon.stores.sql.url import resolve_url
-from sophon.stores.sql_store import LOCK_TIMEOUT_SECONDS
+from sophon_hosting.store.sql_host_store import LOCK_TIMEOUT_SECONDS
 from tests import postgres
 
 pytestmark = postgres.needs_postgres

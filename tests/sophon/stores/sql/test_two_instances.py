@@ -8,8 +8,8 @@ import pytest
 
 from sophon.messages import Message
 from sophon.stores import LoggedEvent, Run, RunOutcome, SessionRecord
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 from tests.databases import SQLITE, copy_database
 
@@ -27,8 +27,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def stores(url: str, tmp_path: Path) -> AsyncIterator[tuple[SqlStore, SqlStore]]:
-    one, other = (SqlStore(url, folder=tmp_path, clock=VirtualClock(auto=False)) for _ in range(2))
+async def stores(url: str, tmp_path: Path) -> AsyncIterator[tuple[SqlHostStore, SqlHostStore]]:
+    one, other = (SqlHostStore(url, folder=tmp_path, clock=VirtualClock(auto=False)) for _ in range(2))
     await one.open()
     await other.open()
     yield one, other
@@ -40,7 +40,9 @@ def said(text: str) -> SessionRecord:
     return SessionRecord("message", "r", Message("user", text))
 
 
-async def test_histories_that_both_have_cached_grow_with_what_either_appends(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_histories_that_both_have_cached_grow_with_what_either_appends(
+    stores: tuple[SqlHostStore, SqlHostStore],
+) -> None:
     texts = [f"message {number}" for number in range(6)]
     for number, text in enumerate(texts):
         await stores[number % 2].sessions.append("s", [said(text)])
@@ -50,7 +52,7 @@ async def test_histories_that_both_have_cached_grow_with_what_either_appends(sto
 
 
 async def test_a_history_of_a_session_that_the_other_has_deleted_and_made_again_is_the_new_one(
-    stores: tuple[SqlStore, SqlStore],
+    stores: tuple[SqlHostStore, SqlHostStore],
 ) -> None:
     one, other = stores
     await one.sessions.append("s", [said("old"), said("older")])
@@ -61,7 +63,7 @@ async def test_a_history_of_a_session_that_the_other_has_deleted_and_made_again_
     assert [each.content for each in (await other.sessions.load_history("s")).messages] == ["new", "newer", "newest"]
 
 
-async def test_turns_of_one_session_alternate_between_both(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_turns_of_one_session_alternate_between_both(stores: tuple[SqlHostStore, SqlHostStore]) -> None:
     for number in range(6):
         accepting, running = stores[number % 2], stores[(number + 1) % 2]
         run_id = f"r{number}"
@@ -75,7 +77,7 @@ async def test_turns_of_one_session_alternate_between_both(stores: tuple[SqlStor
     assert [each.status for each in await stores[1].runs.list()] == ["completed"] * 6
 
 
-async def test_of_two_that_ask_for_a_lease_one_has_it(stores: tuple[SqlStore, SqlStore]) -> None:
+async def test_of_two_that_ask_for_a_lease_one_has_it(stores: tuple[SqlHostStore, SqlHostStore]) -> None:
     one, other = stores
     lease = await one.leases.acquire("leader", "one", 3600)
     assert lease is not None

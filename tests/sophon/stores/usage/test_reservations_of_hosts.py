@@ -10,10 +10,10 @@ from sqlalchemy import Connection, text
 
 from sophon.messages import Usage
 from sophon.stores.sql import process_locks
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.usage import sql_reservations
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation
 from sophon.testing import VirtualClock
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 
 pytestmark = postgres.needs_postgres
@@ -26,11 +26,11 @@ CLAIMANT = """
 import asyncio, os, sys
 from sophon.messages import Usage
 from sophon.stores.usage.contract import Period, ProviderLimits
-from sophon.stores.sql_store import SqlStore
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon.testing import VirtualClock
 
 async def main():
-    store = SqlStore(sys.argv[1], clock=VirtualClock(auto=False))
+    store = SqlHostStore(sys.argv[1], clock=VirtualClock(auto=False))
     await store.open()
     await store.usage.reserve("p", Period("2026-01-31", "2026-01"), Usage(60, 0, 5), ProviderLimits())
     print("reserved", flush=True)
@@ -47,15 +47,15 @@ def empty() -> None:
 
 
 @pytest.fixture
-async def store(empty: None) -> AsyncIterator[SqlStore]:
-    store = SqlStore(postgres.MIGRATED, folder=Path(), clock=VirtualClock(auto=False))
+async def store(empty: None) -> AsyncIterator[SqlHostStore]:
+    store = SqlHostStore(postgres.MIGRATED, folder=Path(), clock=VirtualClock(auto=False))
     await store.open()
     yield store
     await store.close()
 
 
 @pytest.fixture
-def claimant(store: SqlStore) -> Iterator[subprocess.Popen[bytes]]:
+def claimant(store: SqlHostStore) -> Iterator[subprocess.Popen[bytes]]:
     """Another process, which has reserved 60 tokens."""
     pipe = subprocess.PIPE
     process = subprocess.Popen([sys.executable, "-c", CLAIMANT, postgres.MIGRATED], stdin=pipe, stdout=pipe)
@@ -66,7 +66,7 @@ def claimant(store: SqlStore) -> Iterator[subprocess.Popen[bytes]]:
     process.communicate()
 
 
-async def move_to_other_machine(store: SqlStore) -> None:
+async def move_to_other_machine(store: SqlHostStore) -> None:
     """Have the reservation look as if its process ran elsewhere, under a number that nobody has here."""
     statement = text("UPDATE claims SET host = 'elsewhere', pid = 4194304")
 
@@ -77,10 +77,10 @@ async def move_to_other_machine(store: SqlStore) -> None:
 
 
 async def test_a_reservation_of_a_live_process_of_another_machine_stays(
-    store: SqlStore, claimant: subprocess.Popen[bytes]
+    store: SqlHostStore, claimant: subprocess.Popen[bytes]
 ) -> None:
     await move_to_other_machine(store)
-    other = SqlStore(postgres.MIGRATED, folder=Path(), clock=VirtualClock(auto=False))
+    other = SqlHostStore(postgres.MIGRATED, folder=Path(), clock=VirtualClock(auto=False))
     await other.open()
     await other.close()
     assert await store.usage.reserved() == 60
@@ -88,7 +88,7 @@ async def test_a_reservation_of_a_live_process_of_another_machine_stays(
 
 
 async def test_a_reservation_of_a_process_of_another_machine_that_died_is_released(
-    store: SqlStore, claimant: subprocess.Popen[bytes]
+    store: SqlHostStore, claimant: subprocess.Popen[bytes]
 ) -> None:
     await move_to_other_machine(store)
     claimant.communicate(b"\n")
@@ -101,13 +101,13 @@ async def test_a_reservation_of_a_process_of_another_machine_that_died_is_releas
 
 
 async def test_without_the_lock_the_reservation_of_a_live_process_is_lost(
-    store: SqlStore, claimant: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+    store: SqlHostStore, claimant: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sql_reservations, "is_process_known", lambda connection, process_id: False)
     assert isinstance(await store.usage.reserve("p", TODAY, CLAIM, ROOM_FOR_ONE), Reservation)
 
 
-async def test_own_reservations_stay_when_the_store_is_opened_again(store: SqlStore) -> None:
+async def test_own_reservations_stay_when_the_store_is_opened_again(store: SqlHostStore) -> None:
     assert isinstance(await store.usage.reserve("p", TODAY, CLAIM, ROOM_FOR_ONE), Reservation)
     await store.close()
     await store.open()

@@ -11,10 +11,10 @@ from sophon.learning.vectors import to_blob
 from sophon.messages import Message
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql_store import SqlStore
 from sophon.stores.vectors.contract import POLICIES, VectorRow
 from sophon.stores.vectors.policies import StoredPolicies, create_policy_cache, to_vector_row
 from sophon.testing import VirtualClock
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -119,7 +119,7 @@ async def test_policies_that_cannot_be_read_are_named_once_and_skipped(store: St
     ]
     await store.vectors.put(rows)
     broken = 3
-    if isinstance(store, SqlStore):
+    if isinstance(store, SqlHostStore):
         statement = text("UPDATE vectors SET data = '{oops' WHERE key = 'json'")
         await store._database.write(lambda connection: connection.execute(statement))  # pyright: ignore[reportPrivateUsage]
         broken = 4

@@ -1,29 +1,9 @@
-"""Tables of goals and schedules."""
+"""Table of schedules."""
 
-from sqlalchemy import BigInteger, Column, Index, Integer, Table, Text
+from sqlalchemy import BigInteger, Column, Index, Table, Text
 
 from sophon.stores.sql.column_types import JsonText, SafeText, UtcTime
 from sophon.stores.sql.schema.schema_metadata import RowNumber, metadata
-
-# `data` is the whole goal; the other columns are for queries. A change names the `version` that it is of.
-goals = Table(
-    "goals",
-    metadata,
-    Column("number", RowNumber, primary_key=True),
-    Column("id", SafeText, nullable=False, unique=True),
-    Column("owner", SafeText, nullable=False),
-    Column("session_id", SafeText, nullable=False),
-    Column("work_session_id", SafeText, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("priority", Integer, nullable=False),
-    Column("finished_at", UtcTime),
-    Column("version", BigInteger, nullable=False),
-    Column("data", JsonText, nullable=False),
-    Index("goals_by_owner", "owner", "state"),
-    Index("goals_by_state", "state", "priority"),
-    Index("goals_by_session", "session_id"),
-    Index("goals_by_work_session", "work_session_id"),
-)
 
 # `wake_at` is null unless the schedule is active, so that the index has only what the scheduler looks for.
 schedules = Table(

@@ -5,22 +5,30 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, delete, insert, or_, select, update
 
 from sophon.errors import NotFound
-from sophon.stores.api_tokens.contract import ApiToken
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.repository import Repository, matching
-from sophon.stores.sql.schema import api_tokens
+from sophon.stores.sql.repository import matching
+from sophon.stores.sql.store_part import StorePart
+from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.api_tokens.tables import api_tokens
 
 _FIELDS = list(api_tokens.c)
 # Runs for every request with such a token.
 _FIND = PreparedStatement(lambda _: select(*_FIELDS).where(api_tokens.c.digest == bindparam("wanted")))
 
 
-class ApiTokenStore(Repository):
+class ApiTokenStore(StorePart):
     """Repository of the API tokens."""
+
+    tables = (api_tokens,)
+
+    @classmethod
+    def forget_person(cls, connection: Connection, person: str) -> Mapping[str, int]:
+        """See `StorePart.forget_person`."""
+        return {"tokens": connection.execute(delete(api_tokens).where(api_tokens.c.principal == person)).rowcount}
 
     async def add(self, token: ApiToken) -> None:
         """Add a token. Raises StoreError if its id or digest is taken."""

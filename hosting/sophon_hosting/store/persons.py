@@ -1,21 +1,19 @@
 """Forgetting a person: what the store keeps under a name outside of sessions and memory."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, select
 
+from sophon.clock import Clock
+from sophon.stores.sql.database import Database
 from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import (
-    api_tokens,
     attachments,
     budget_alerts,
     feedback,
-    goals,
     grants,
-    outbound,
     preferences,
-    schedules,
     snapshot_chains,
     snapshots,
     spending,
@@ -24,6 +22,7 @@ from sophon.stores.sql.schema import (
     turn_traces,
     vectors,
 )
+from sophon.stores.sql.store_part import StorePart
 from sophon.stores.usage.contract import Period, payer_account
 from sophon.stores.vectors.contract import TRAJECTORIES
 
@@ -31,8 +30,12 @@ from sophon.stores.vectors.contract import TRAJECTORIES
 class PersonStore(Repository):
     """Deletes the rows of a person that are not deleted with their sessions and their memory.
 
-    SQLite's write-ahead log is emptied afterwards.
+    `parts` delete theirs in the same transaction. SQLite's write-ahead log is emptied afterwards.
     """
+
+    def __init__(self, database: Database, clock: Clock, parts: Sequence[type[StorePart]] = ()) -> None:
+        super().__init__(database, clock)
+        self._parts = parts
 
     async def forget(self, person: str, current: Period) -> Mapping[str, int]:
         """Delete a person's attachments, preferences, grants, goals, schedules, API tokens, trajectories, traces,
@@ -42,16 +45,20 @@ class PersonStore(Repository):
         stay: otherwise whoever is forgotten could spend their limits again. All or nothing; a second call finds
         nothing. Raises StoreError.
         """
-        counts = await self._database.write(partial(_forget, person=person, current=current))
+        counts = await self._database.write(partial(_forget, self._parts, person=person, current=current))
         await self._database.clear_log()
         return counts
 
 
-def _forget(connection: Connection, person: str, current: Period) -> Mapping[str, int]:
+def _forget(
+    parts: Sequence[type[StorePart]], connection: Connection, person: str, current: Period
+) -> Mapping[str, int]:
     own = select(trajectories.c.run_id).where(trajectories.c.principal == person)
     connection.execute(delete(vectors).where(and_(vectors.c.namespace == TRAJECTORIES, vectors.c.key.in_(own))))
     connection.execute(delete(snapshot_chains).where(snapshot_chains.c.owner == person))
     counts = {kind: connection.execute(delete(table).where(own)).rowcount for kind, table, own in _rows(person)}
+    for part in parts:
+        counts |= part.forget_person(connection, person)
     account, kept = payer_account(person), (current.day, current.month)
     for table in (spending, budget_alerts):
         old = and_(table.c.provider == account, table.c.period.not_in(kept))
@@ -64,13 +71,9 @@ def _rows(person: str) -> list[tuple[str, Table, ColumnElement[bool]]]:
         ("attachments", attachments, attachments.c.owner == person),
         ("grants", grants, grants.c.principal == person),
         ("preferences", preferences, preferences.c.person == person),
-        ("goals", goals, goals.c.owner == person),
-        ("tokens", api_tokens, api_tokens.c.principal == person),
         ("trajectories", trajectories, trajectories.c.principal == person),
         ("traces", turn_traces, turn_traces.c.principal == person),
         ("feedback", feedback, feedback.c.principal == person),
-        ("schedules", schedules, schedules.c.owner == person),
         ("sub_agents", sub_agents, sub_agents.c.principal == person),
         ("snapshots", snapshots, snapshots.c.owner == person),
-        ("messages", outbound, outbound.c.recipient == person),
     ]

@@ -1,0 +1,31 @@
+"""Contract of a host's store: the repositories of a chain's, those of the host, and those that features add."""
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from sophon.services import Services
+from sophon.stores.contract import Store
+
+if TYPE_CHECKING:
+    # Named only: what reads a store loads no SQLAlchemy.
+    from sophon.stores.sql.store_part import StorePart
+    from sophon_hosting.store.api_tokens.sql import ApiTokenStore
+    from sophon_hosting.store.persons import PersonStore
+
+P = TypeVar("P", bound="StorePart")
+
+
+class HostStore(Store):
+    """The repositories of one host's store; `SqlHostStore` implements it."""
+
+    api_tokens: "ApiTokenStore"
+    persons: "PersonStore"
+
+    @abstractmethod
+    def part(self, kind: type[P]) -> P:
+        """Return the repository that a feature adds to the store, by its class."""
+
+
+def host_store(services: Services) -> HostStore:
+    """Return the store of a host's services, or of the services of one of its turns."""
+    return cast(HostStore, services.store)

@@ -1,0 +1,47 @@
+"""SQL store of a host: the store of a chain, with the repositories of the host and of its features."""
+
+from pathlib import Path
+
+from sophon.clock import Clock
+from sophon.stores.memories.contract import MemoryStore
+from sophon.stores.preferences.contract import PreferenceStore
+from sophon.stores.sql_store import LOCK_TIMEOUT_SECONDS, SqlStore
+from sophon.stores.usage.contract import UsageStore
+from sophon_hosting.store.api_tokens.sql import ApiTokenStore
+from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.feature_parts import load_feature_parts
+from sophon_hosting.store.persons import PersonStore
+
+HOST_PARTS = (ApiTokenStore,)
+"""Repositories that every host has."""
+
+
+class SqlHostStore(SqlStore, HostStore):
+    """A host's store in SQLite, PostgreSQL or memory; see `SqlStore` for the arguments and the errors.
+
+    One that a chain has made is extended by the tables of the host when it is opened.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        folder: Path | None = None,
+        clock: Clock | None = None,
+        lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
+        usage: UsageStore | None = None,
+        memories: MemoryStore | None = None,
+        preferences: PreferenceStore | None = None,
+    ) -> None:
+        super().__init__(
+            url,
+            folder=folder,
+            clock=clock,
+            lock_timeout_seconds=lock_timeout_seconds,
+            usage=usage,
+            memories=memories,
+            preferences=preferences,
+            parts=(*HOST_PARTS, *load_feature_parts()),
+        )
+        self.api_tokens = self.part(ApiTokenStore)
+        self.persons = PersonStore(self._database, self._clock, self._parts)
