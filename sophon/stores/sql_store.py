@@ -5,6 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
 
+from sqlalchemy import Table
+
 from sophon.clock import Clock, SystemClock
 from sophon.stores.approvals.sql import ApprovalStore
 from sophon.stores.attachments.sql import AttachmentStore
@@ -32,6 +34,7 @@ from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.snapshots.sql import SnapshotStore
 from sophon.stores.sql.database import Database, ThreadedDatabase
 from sophon.stores.sql.memory_database import MemoryDatabase
+from sophon.stores.sql.schema import CHAIN_TABLES
 from sophon.stores.sql.store_part import StorePart
 from sophon.stores.sql.url import resolve_url
 from sophon.stores.sub_agents.sql import SubAgentStore
@@ -126,6 +129,11 @@ class SqlStore(Store):
         self.events = self.part(EventLog)
         self.texts = TextStore(self._database, clock)
         self.channel_state = ChannelStateStore(self._database, clock)
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The tables of its schema, those of its parts included."""
+        return (*CHAIN_TABLES, *self._database.added)
 
     def part(self, kind: type[P]) -> P:
         """Return the repository of one of the `parts`. Raises LookupError for a class that is none of them."""

@@ -22,7 +22,9 @@ def count():
 
 async def main():
     settings = complete_for_chain(Settings.from_mapping({{"Chain": {{"Name": {chain!r}}}}}))
-    server = HostServer(Services.from_settings(settings, environment={{}}, folder=Path({folder!r}, make_store=host_store_from_url)), {{}})
+    folder = Path({folder!r})
+    services = Services.from_settings(settings, environment={{}}, folder=folder, make_store=host_store_from_url)
+    server = HostServer(services, {{}})
     address = bind_address("127.0.0.1", 0)
     with address.socket:
         await server.start(address)

@@ -1,9 +1,8 @@
 """What all tables share: their collection, the type of a row number, and what only PostgreSQL has."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from sqlalchemy import DDL, BigInteger, Integer, MetaData, Table, event
+from sqlalchemy import DDL, BigInteger, Connection, Integer, MetaData, Table, event
 
 # SQLite generates row numbers only for a column that is declared INTEGER.
 RowNumber = BigInteger().with_variant(Integer, "sqlite")
@@ -11,20 +10,23 @@ RowNumber = BigInteger().with_variant(Integer, "sqlite")
 metadata = MetaData()
 
 
-def _makes_memories(*_: object, tables: Sequence[Table] = (), **__: Any) -> bool:
-    """Return whether the tables of a chain are made, and not those that somebody adds to them later."""
-    return any(table.name == "memories" for table in tables)
-
-
 # Indexes of words. SQLite's are virtual tables that are made with the first entry: `memories.sqlite_index` and
 # `message_search.sqlite_table`.
-for _statement in (
+_WORD_INDEXES = (
     "CREATE INDEX memories_by_words ON memories USING gin (array_to_tsvector(string_to_array(words, ' ')))",
     "CREATE TABLE message_words (key BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)",
     "CREATE INDEX message_words_by_word ON message_words USING gin (words)",
-):
-    _ddl = DDL(_statement).execute_if(dialect="postgresql", callable_=_makes_memories)  # type: ignore[no-untyped-call]
-    event.listen(metadata, "after_create", _ddl)
+)
+
+
+def _make_word_indexes(_: MetaData, connection: Connection, tables: Sequence[Table], **__: object) -> None:
+    """Make them with the tables of a chain, and not with those that somebody adds to them later."""
+    is_chain = any(table.name == "memories" for table in tables)
+    for statement in _WORD_INDEXES if is_chain and connection.dialect.name == "postgresql" else ():
+        connection.execute(DDL(statement))
+
+
+event.listen(metadata, "after_create", _make_word_indexes)
 
 
 def repeat_conditions() -> None:

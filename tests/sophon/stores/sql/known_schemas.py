@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import create_mock_engine
 
 from sophon.stores.sql.schema_migration import create_tables, newest_version
+from sophon_hosting.store.sql_host_store import SqlHostStore
 
 ENGINES = {"sqlite": "sqlite://", "postgresql": "postgresql+psycopg://"}
 
@@ -30,7 +31,7 @@ def render_schema(engine: str) -> str:
         statements.append("\n".join(line.rstrip() for line in lines if line.strip()))
 
     mock = create_mock_engine(ENGINES[engine], note)
-    create_tables(mock)
+    create_tables(mock, SqlHostStore("memory://").tables)
     # A table has its indexes in no order.
     tables = [each for each in statements if each.startswith("CREATE TABLE")]
     return "".join(f"{each};\n" for each in (*tables, *sorted(set(statements).difference(tables))))

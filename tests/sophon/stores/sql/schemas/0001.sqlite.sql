@@ -129,50 +129,6 @@ CREATE TABLE vectors (
     PRIMARY KEY (number),
     CONSTRAINT vector_keys_are_unique UNIQUE (namespace, "key")
 );
-CREATE TABLE goals (
-    number INTEGER NOT NULL,
-    id TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    session_id TEXT NOT NULL,
-    work_session_id TEXT NOT NULL,
-    state TEXT NOT NULL,
-    priority INTEGER NOT NULL,
-    finished_at DATETIME,
-    version BIGINT NOT NULL,
-    data TEXT NOT NULL,
-    PRIMARY KEY (number),
-    UNIQUE (id)
-);
-CREATE TABLE schedules (
-    number INTEGER NOT NULL,
-    id TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    session_id TEXT NOT NULL,
-    channel TEXT NOT NULL,
-    text TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    expression TEXT NOT NULL,
-    time_zone TEXT NOT NULL,
-    created_at DATETIME NOT NULL,
-    created_by TEXT NOT NULL,
-    origin TEXT NOT NULL,
-    title TEXT NOT NULL,
-    misfire TEXT NOT NULL,
-    quiet_hours TEXT NOT NULL,
-    quiet_action TEXT NOT NULL,
-    state TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    due_at DATETIME,
-    wake_at DATETIME,
-    attempts BIGINT NOT NULL,
-    last_due_at DATETIME,
-    last_outcome TEXT,
-    last_reason TEXT NOT NULL,
-    last_task_id TEXT NOT NULL,
-    version BIGINT NOT NULL,
-    PRIMARY KEY (number),
-    UNIQUE (id)
-);
 CREATE TABLE approvals (
     number INTEGER NOT NULL,
     id TEXT NOT NULL,
@@ -271,19 +227,6 @@ CREATE TABLE grants (
     chat TEXT DEFAULT '' NOT NULL,
     PRIMARY KEY (number),
     UNIQUE (id)
-);
-CREATE TABLE api_tokens (
-    id TEXT NOT NULL,
-    digest TEXT NOT NULL,
-    principal TEXT NOT NULL,
-    name TEXT NOT NULL,
-    scopes TEXT NOT NULL,
-    created_at DATETIME NOT NULL,
-    expires_at DATETIME,
-    last_used_at DATETIME,
-    revoked_at DATETIME,
-    PRIMARY KEY (id),
-    CONSTRAINT api_token_digests_are_unique UNIQUE (digest)
 );
 CREATE TABLE snapshots (
     owner TEXT NOT NULL,
@@ -400,6 +343,63 @@ CREATE TABLE attempts (
     unpriced_tokens BIGINT DEFAULT '0' NOT NULL,
     calls BIGINT DEFAULT '1' NOT NULL,
     PRIMARY KEY (number)
+);
+CREATE TABLE goals (
+    number INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    work_session_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    finished_at DATETIME,
+    version BIGINT NOT NULL,
+    data TEXT NOT NULL,
+    PRIMARY KEY (number),
+    UNIQUE (id)
+);
+CREATE TABLE schedules (
+    number INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    text TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    expression TEXT NOT NULL,
+    time_zone TEXT NOT NULL,
+    created_at DATETIME NOT NULL,
+    created_by TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    title TEXT NOT NULL,
+    misfire TEXT NOT NULL,
+    quiet_hours TEXT NOT NULL,
+    quiet_action TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    due_at DATETIME,
+    wake_at DATETIME,
+    attempts BIGINT NOT NULL,
+    last_due_at DATETIME,
+    last_outcome TEXT,
+    last_reason TEXT NOT NULL,
+    last_task_id TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    PRIMARY KEY (number),
+    UNIQUE (id)
+);
+CREATE TABLE api_tokens (
+    id TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    name TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    created_at DATETIME NOT NULL,
+    expires_at DATETIME,
+    last_used_at DATETIME,
+    revoked_at DATETIME,
+    PRIMARY KEY (id),
+    CONSTRAINT api_token_digests_are_unique UNIQUE (digest)
 );
 CREATE TABLE event_logs (
     number INTEGER NOT NULL,
