@@ -6,6 +6,7 @@ import logging
 from sophon.clock import Clock
 from sophon.errors import CompositionError
 from sophon.failure_log import log_failure
+from sophon.stores.contract import Store
 from sophon.stores.maintenance import StoreSpace
 from sophon_hosting.store.contract import HostStore
 
@@ -21,7 +22,7 @@ CHECK_INTERVAL_SECONDS = 5.0
 """How long `check` returns the result of the last probe."""
 
 
-def check_host_store(store: HostStore) -> None:
+def check_host_store(store: Store) -> None:
     """Raise CompositionError for the store of a chain in one's own process, which keeps no runs."""
     if not isinstance(store, HostStore):
         raise CompositionError(
