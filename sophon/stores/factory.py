@@ -2,7 +2,7 @@
 
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from sophon.clock import Clock
 from sophon.errors import StoreError
@@ -22,11 +22,17 @@ def store_from_url(url: str, *, folder: Path, clock: Clock | None = None) -> Sto
 
     A relative path is relative to `folder`. Raises StoreError for a URL that cannot be used.
     """
-    # Imported lazily: the module loads SQLAlchemy (about 0.2 s), which a chain in one's own process does not need.
+    return cast(Store, import_sql("sophon.stores.sql_store", url).SqlStore(url, folder=folder, clock=clock))
+
+
+def import_sql(module: str, url: str) -> Any:
+    """Import a module that needs SQLAlchemy (about 0.2 s), which a chain in one's own process does not need.
+
+    Raises StoreError if it is not installed.
+    """
     try:
-        sql = import_module("sophon.stores.sql_store")
+        return import_module(module)
     except ModuleNotFoundError as error:
         if (missing := describe_missing_package(error)) is None:
             raise
         raise StoreError(url.partition(":")[0], f"it needs SQL, and {missing}") from error
-    return cast(Store, sql.SqlStore(url, folder=folder, clock=clock))

@@ -108,7 +108,7 @@ def test_a_host_needs_no_other_extra(tmp_path: Path) -> None:
 
 
 MISSING = {
-    "store": ('host_store_from_url("sqlite:///x.db", folder=Path())', "StoreError", "sqlalchemy", "host"),
+    "store": ('store_from_url("sqlite:///x.db", folder=Path())', "StoreError", "sqlalchemy", "host"),
     "guard": ("asyncio.run(Services().store.audit.list())", "StoreError", "sqlalchemy", "host"),
 }
 """What a chain can ask for beyond the base: the program, the error, the package and the extra."""
@@ -118,9 +118,7 @@ MISSING = {
 def test_what_a_chain_lacks_is_named_with_the_command(case: str, tmp_path: Path) -> None:
     program, kind, package, extra = MISSING[case]
     head = "import asyncio\nfrom pathlib import Path\nfrom sophon import Services\n"
-    done = run_with(
-        (), f"{head}from sophon_hosting.store.factory import host_store_from_url\n{program}", folder=tmp_path
-    )
+    done = run_with((), f"{head}from sophon.stores.factory import store_from_url\n{program}", folder=tmp_path)
     last = done.stderr.splitlines()[-1]
     assert kind in last
     assert f'the package {package} is not installed: pip install "sophon-agents[{extra}]"' in last
