@@ -90,7 +90,7 @@ def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
 
         builtin += custom_tool_tools()
     if settings.goals.enabled:
-        from sophon.builtin_tools.goals import goal_tools  # lazy, as for variables
+        from sophon_hosting.features.goals.tools import goal_tools  # lazy, as for variables
 
         builtin += goal_tools()
     if settings.tools.variables:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sophon import Risk, Tool, tool
-from sophon.builtin_tools.goals import goals_cancel, goals_pause
 from sophon.builtin_tools.memory import memory_forget
-from sophon.builtin_tools.schedules import schedules_pause, schedules_remove
+from sophon_hosting.features.goals.tools import goals_cancel, goals_pause
+from sophon_hosting.features.schedules.tools import schedules_pause, schedules_remove
 
 ALARM_CODE = "kestrel 4711 north door"
 API_KEY = "sk-proj-Zx81kQm4Lw9TbVnR2sYcUe7H"

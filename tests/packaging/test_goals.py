@@ -14,7 +14,7 @@ assert (server.host.feature_services.find(GOAL_ENGINE) is not None) is %s
 OF_GOALS = (
     "sophon_hosting.features.goals.engine",
     "sophon_hosting.features.goals.governor",
-    "sophon.builtin_tools.goals",
+    "sophon_hosting.features.goals.tools",
     "sophon.goals.planner_prompts",
 )
 
@@ -25,4 +25,4 @@ def test_a_host_without_goals_imports_no_engine_and_no_tools() -> None:
 
 def test_a_host_with_goals_imports_both() -> None:
     loaded = modules_loaded_by(HOST % (True, True))
-    assert {"sophon_hosting.features.goals.engine", "sophon.builtin_tools.goals"} <= loaded
+    assert {"sophon_hosting.features.goals.engine", "sophon_hosting.features.goals.tools"} <= loaded

@@ -9,8 +9,6 @@ from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Ris
 from sophon.attachments import Attachment
 from sophon.autonomy import GOAL_AUTONOMY
 from sophon.builtin_tools.custom_tools import custom_tool_tools
-from sophon.builtin_tools.goals import goal_tools
-from sophon.builtin_tools.schedules import schedule_tools
 from sophon.errors import StoreUnavailable
 from sophon.events import GuardVerdict
 from sophon.images import Image
@@ -19,6 +17,8 @@ from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.testing import EventRecorder, FunctionModel
 from sophon.tools.untrusted_text import fence_text
 from sophon.turn.provenance import UNKNOWN_SOURCE
+from sophon_hosting.features.goals.tools import goal_tools
+from sophon_hosting.features.schedules.tools import schedule_tools
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.inner.fast_path_call import FAST_PATH

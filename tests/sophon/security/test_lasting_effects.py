@@ -6,12 +6,12 @@ from sophon import Risk, tool
 from sophon.builtin_tools import builtin_tools
 from sophon.builtin_tools.agents import agent_tools
 from sophon.builtin_tools.custom_tools import custom_tool_tools
-from sophon.builtin_tools.goals import goal_tools
 from sophon.builtin_tools.questions import chat_ask
-from sophon.builtin_tools.schedules import schedule_tools
 from sophon.builtin_tools.skills import skill_tools
 from sophon.builtin_tools.variables import variable_tools
 from sophon.security.lasting_effects import LASTING_ACTIONS, explain_lasting_effect, has_lasting_effect
+from sophon_hosting.features.goals.tools import goal_tools
+from sophon_hosting.features.schedules.tools import schedule_tools
 
 LASTING = {
     *("memory.write", "memory.forget"),

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from sophon.builtin_tools.agents import agent_tools
-from sophon.builtin_tools.goals import goal_tools
-from sophon.builtin_tools.schedules import schedule_tools
 from sophon.security.action_types import ACTION_TYPES
 from sophon.security.off_the_record import find_off_the_record_refusal, is_offered_off_the_record
+from sophon_hosting.features.goals.tools import goal_tools
+from sophon_hosting.features.schedules.tools import schedule_tools
 
 READING = [
     *("read_file", "list_directory", "search_files", "browser_navigate", "browser_extract", "browser_screenshot"),

@@ -7,9 +7,9 @@ from sophon.agents.catalog import AgentSet
 from sophon.agents.unknown_names import KnownNames, find_unknown_names
 from sophon.builtin_tools.agents import agent_tools
 from sophon.builtin_tools.custom_tools import refresh_custom_tools
-from sophon.builtin_tools.schedules import schedule_tools
 from sophon.errors import NotFound
 from sophon.services import Services
+from sophon_hosting.features.schedules.tools import schedule_tools
 from sophon_hosting.host_chain import list_chain_names
 
 

@@ -18,7 +18,7 @@ def list_schedule_tools(services: Services) -> "Sequence[Tool]":
     """Return the tools of schedules for the turns of a host; none if schedules are off."""
     if not services.settings.schedules.enabled:
         return ()
-    from sophon.builtin_tools.schedules import schedule_tools  # lazy: an embedded chain has none
+    from sophon_hosting.features.schedules.tools import schedule_tools  # lazy: an embedded chain has none
 
     return schedule_tools()
 
