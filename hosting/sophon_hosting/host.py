@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import datetime
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sophon.chain.pipeline import Pipeline
 from sophon.errors import CompositionError
-from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
+from sophon.goals.goal import WORK_SESSION_PREFIX
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
@@ -48,7 +48,7 @@ from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries, 
 from sophon_hosting.runs.outcomes import OutcomeWriter, RecordUse, RunTurnLog
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.run_signals import RunSignals
-from sophon_hosting.runs.session_deletion import SessionDeletion
+from sophon_hosting.runs.session_deletion import CreateSessionWork, SessionDeletion
 from sophon_hosting.runs.traces import ApprovalTaps
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.session_changes import SessionChanges
@@ -71,9 +71,10 @@ class Host:
     entries that are committed with a run's outcome, `build_event_row` those of an event; `prepare` is awaited before
     each start of a run. `fanout` passes messages to other host processes with the same store; by default there are
     none. `membership` says which of several processes this one is; by default it is alone. `record_use` receives what
-    each run has used. `chain` may be a registry of chains by task type. `off_the_record` is the host of conversations
-    that are kept in memory only, started and shut down by who creates it; by default there are none. The context
-    manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
+    each run has used; `session_work` ends with the session to which it belongs. `chain` may be a registry of chains by
+    task type. `off_the_record` is the host of conversations that are kept in memory only, started and shut down by who
+    creates it; by default there are none. The context manager opens the services, recovers unfinished runs, runs, and
+    shuts down at exit.
     """
 
     is_off_the_record = False
@@ -103,6 +104,7 @@ class Host:
         membership: GroupMembership | None = None,
         record_use: RecordUse | None = None,
         off_the_record: "Host | None" = None,
+        session_work: Iterable[CreateSessionWork] = (),
     ) -> None:
         check_host_store(services.store)
         self.services, store, clock = services, host_store(services), services.clock
@@ -136,7 +138,8 @@ class Host:
         services.approvals = self._gate = self._create_approval_gate(held)
         self.approvals = self._create_approval_service(held)
         self._cancellation = RunCancellation(services, self.queue, active_runs, execution.terminator, self.signals.send)
-        self._deletion = SessionDeletion(services, event_bus, active_runs, self.queue, self.cancel)
+        work = [create(services, event_bus) for create in session_work]
+        self._deletion = SessionDeletion(services, event_bus, active_runs, self.queue, self.cancel, work)
         accepted_runs, gate = execution.accepted_runs, self._deletion.gate
         self.acceptance = MessageAcceptance(services, self.queue, event_bus, gate, accepted_runs, self.queue_health)
         """Stores messages as runs; see `accept`."""
@@ -299,10 +302,6 @@ class Host:
         cancelled.
         """
         await complete(self._deletion.delete(session_id))
-
-    async def delete_goal(self, goal: Goal) -> None:
-        """Cancel a goal, and delete it with the sessions that it works in. Raises Busy, as `delete_session` does."""
-        await complete(self._deletion.delete_goal(goal))
 
     async def delete_idle_session(self, session_id: str, before: datetime) -> bool:
         """Delete the session if nothing was added to it since a time and nothing is to happen in it.

@@ -159,6 +159,7 @@ def create_host(
         fanout=build_fanout(services.settings, environment),
         membership=membership,
         record_use=record_use,
+        session_work=[each.session_work for each in load_features() if each.session_work is not None],
         off_the_record=off_the_record,
     )
 

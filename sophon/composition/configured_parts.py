@@ -89,10 +89,6 @@ def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
         from sophon.builtin_tools.custom_tools import custom_tool_tools  # lazy, as for variables
 
         builtin += custom_tool_tools()
-    if settings.goals.enabled:
-        from sophon_hosting.features.goals.tools import goal_tools  # lazy, as for variables
-
-        builtin += goal_tools()
     if settings.tools.variables:
         from sophon.builtin_tools.variables import variable_tools  # lazy: most hosts do not offer it
 

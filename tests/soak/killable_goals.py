@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from sophon import ModelRequest, ModelResponse, Services, tool
-from sophon.goals.commands import GoalCommands
 from sophon.testing import FunctionModel
 from sophon_hosting.features.goals.engine import GoalEngine
+from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve

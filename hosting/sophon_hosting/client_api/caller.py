@@ -11,7 +11,6 @@ from sophon.approvals import Decision
 from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.events import Event
-from sophon.goals.goal_writer import EventCommitter
 from sophon.settings import Settings
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.sessions.contract import SessionSummary
@@ -23,6 +22,7 @@ from sophon_hosting.client_api.history_view import HistoryView
 from sophon_hosting.client_api.reply import Reply
 from sophon_hosting.client_api.rights import HUB_CHANNEL, ClientRights
 from sophon_hosting.client_api.user_sessions import UserSessions
+from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.off_the_record.session_ids import is_generated_id
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent
@@ -30,7 +30,6 @@ from sophon_hosting.store.contract import HostStore, host_store
 
 if TYPE_CHECKING:
     from sophon.agents.catalog import AgentSet
-    from sophon.goals.goal import Goal
     from sophon.skills.custom_tools import CustomToolStore
     from sophon.stores.memories.library import LongTermMemory
     from sophon.stores.runs.contract import Run
@@ -215,10 +214,6 @@ class Caller:
     async def delete_session(self, stored_id: str) -> None:
         """Cancel the turns of a session and delete it. Raises NotFound, Busy while a turn does not stop."""
         await self.host.delete_session(stored_id)
-
-    async def delete_goal(self, goal: "Goal") -> None:
-        """Cancel a goal, and delete it with the sessions that it works in. Raises Busy."""
-        await self.host.delete_goal(goal)
 
     async def find_position(self, task_id: str) -> int | None:
         """Return how many tasks are ahead of a waiting task; None if it does not wait, or the queue does not say."""

@@ -9,7 +9,6 @@ from sophon.approvals import Decision, turn_id_from_request
 from sophon.clock import SystemClock
 from sophon.composition.configured_parts import create_custom_tool_store, find_agent_folder
 from sophon.errors import InputError, SophonError
-from sophon.goals.goal import Goal
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER, STORE_OPERATOR
 from sophon.settings import Settings
@@ -161,15 +160,6 @@ class StoredCaller(Caller):
     async def delete_session(self, stored_id: str) -> None:
         """Delete a session; a turn of it that another host runs fails. Raises NotFound."""
         await self.store.sessions.delete(stored_id)
-
-    async def delete_goal(self, goal: Goal) -> None:
-        """Delete a goal with the sessions that it works in; no host may run, so that no step begins meanwhile."""
-        if await self.store.sessions.find(goal.work_session_id) is not None:
-            await self.store.sessions.delete(goal.work_session_id)  # in one transaction, and the goal with it
-            return
-        if goal.is_live:
-            await self.store.goals.change(goal.move("cancel", "it is deleted", self.clock.now()))
-        await self.store.goals.remove(goal.id)
 
     async def find_position(self, task_id: str) -> None:
         """Return None: the queue is that of a running host."""

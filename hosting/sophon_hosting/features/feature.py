@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sophon_hosting.host import Host
     from sophon_hosting.runs.outbound import OutboundBuilder
     from sophon_hosting.runs.outcomes import RecordUse
+    from sophon_hosting.runs.session_deletion import CreateSessionWork
 
 
 class Phase(enum.Enum):
@@ -100,7 +101,8 @@ class Feature:
     are those over HTTP that are no operations, `notices` what channels show of events. `outbound` wraps the builder of
     the entries that a run's outcome leaves, `event_rows` returns what builds the rows of events, and `record_use` what
     receives the use of each run; the last two return None where there is nothing to do, and one feature alone may do
-    it.
+    it. `session_work` returns what ends the work that belongs to a session which is being deleted. Without
+    `tools_need_host` the tools are offered to turns without a host, too, as those of `sophon chat`.
     """
 
     name: str
@@ -112,3 +114,5 @@ class Feature:
     event_rows: "Callable[[Services], RowBuilder | None] | None" = None
     notices: "Callable[[], Iterable[ChatNotice]] | None" = None
     record_use: "Callable[[Services], RecordUse | None] | None" = None
+    session_work: "CreateSessionWork | None" = None
+    tools_need_host: bool = True

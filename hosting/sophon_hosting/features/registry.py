@@ -8,6 +8,7 @@ from typing import Final
 from sophon.errors import SettingsError
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon.services import Services
+from sophon.tools.tool import Tool
 from sophon_hosting.channels.outbound.chat_notices import ChatNotice
 from sophon_hosting.features.feature import Feature
 from sophon_hosting.operations.table import Registry
@@ -91,8 +92,19 @@ def list_notices() -> list[ChatNotice]:
     return [notice for each in load_features() if each.notices is not None for notice in each.notices()]
 
 
-def register_feature_tools(services: Services) -> None:
-    """Offer the tools of all features to the turns of a host; it must not have started."""
-    for feature in load_features():
-        for tool in () if feature.tools is None else feature.tools(services):
-            services.register_tool(tool)
+def register_feature_tools(services: Services, *, has_host: bool = True) -> None:
+    """Offer the tools of all features to the turns of a host, which must not have started; without one, those that
+    need none.
+    """
+    for tool in list_feature_tools(services, has_host=has_host):
+        services.register_tool(tool)
+
+
+def list_feature_tools(services: Services, *, has_host: bool = True) -> list[Tool]:
+    """Return the tools of all features that are switched on; without a host, those that need none."""
+    return [
+        tool
+        for each in load_features()
+        if each.tools is not None and (has_host or not each.tools_need_host)
+        for tool in each.tools(services)
+    ]

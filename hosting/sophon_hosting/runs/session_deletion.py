@@ -1,15 +1,13 @@
 """Deletion of a session: its tasks are cancelled and have ended, and nothing of it goes on under its id."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from typing import Protocol, TypeAlias
 
 from sophon.errors import Busy as Busy
 from sophon.errors import NotFound
-from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
-from sophon.goals.goal_writer import GoalWriter
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
@@ -30,6 +28,20 @@ class _InUse(Exception):
     """Something was added to a session that was to be deleted, or is to happen in it."""
 
 
+class SessionWork(Protocol):
+    """Work of a feature that belongs to sessions, and runs in sessions of its own."""
+
+    def end(self, session_id: str) -> AsyncIterator[str]:
+        """End the work of a session that is about to be deleted; return the other sessions in which it runs.
+
+        Each of these is deleted before the next is asked for.
+        """
+        ...
+
+
+CreateSessionWork: TypeAlias = Callable[[Services, EventBus], SessionWork]
+
+
 class SessionDeletion:
     """Deletes sessions of a host. `cancel` is `Host.cancel`; messages are accepted under the gate.
 
@@ -44,9 +56,10 @@ class SessionDeletion:
         active_runs: ActiveRuns,
         queue: TaskQueue,
         cancel: Callable[[str], Awaitable[Run]],
+        work: Sequence[SessionWork] = (),
     ) -> None:
         self._services, self._event_bus, self._active_runs, self._cancel = services, event_bus, active_runs, cancel
-        self._queue = queue
+        self._queue, self._work = queue, work
         self.gate = SessionGate()
 
     async def delete(self, session_id: str) -> None:
@@ -68,16 +81,6 @@ class SessionDeletion:
                 else:
                     return
 
-    async def delete_goal(self, goal: Goal) -> None:
-        """Cancel a goal and delete it with the sessions that it works in; its chat keeps its reports. Raises Busy.
-
-        Goals are deleted with their session of work, in one transaction.
-        """
-        await self._end(goal)
-        with suppress(NotFound):  # an older host has deleted the session alone
-            await self.delete(goal.work_session_id)
-        await host_store(self._services).goals.remove(goal.id)
-
     async def delete_idle(self, session_id: str, before: datetime) -> bool:
         """Delete the session as retention does, if it and its branches are idle; return whether. Cancels nothing.
 
@@ -97,9 +100,9 @@ class SessionDeletion:
 
     @asynccontextmanager
     async def _deleting_family(self, session_id: str) -> AsyncGenerator[Sequence[str]]:
-        """Delete the goals of a session and its branches, then hold the gates of these; yield their ids."""
+        """End the work of a session and its branches, then hold the gates of these; yield their ids."""
         for each in await host_store(self._services).sessions.list_family(session_id):
-            await self._delete_goals(each.id)
+            await self._end_work(each.id)
         async with self._locking_family(session_id) as family:
             yield family
 
@@ -152,33 +155,12 @@ class SessionDeletion:
             if letter.entry.session_id == session_id:
                 await self._queue.remove(letter.entry.task_id)
 
-    async def _delete_goals(self, session_id: str) -> None:
-        """Delete the sessions in which the goals of a chat or of a session of work run, before that itself.
-
-        Each goal is ended first, so that none of its steps starts any more, and no report of it.
-        """
-        goals = host_store(self._services).goals
-        worked_in = await goals.find(session_id.removeprefix(f"{WORK_SESSION_PREFIX}-"))
-        is_work_session = worked_in is not None and worked_in.work_session_id == session_id
-        own = [worked_in] if worked_in is not None and is_work_session else []
-        for goal in [*own, *await goals.list(session_id=session_id, limit=1000)]:
-            await self._end(goal)
-            for each in goal.list_work_sessions():
-                if each != session_id and await host_store(self._services).sessions.find(each) is not None:
+    async def _end_work(self, session_id: str) -> None:
+        """End the work of a session, and delete the sessions in which it runs, before that itself."""
+        for work in self._work:
+            async for each in work.end(session_id):
+                if await host_store(self._services).sessions.find(each) is not None:
                     await self.delete(each)
-
-    async def _end(self, goal: Goal) -> None:
-        """Cancel a goal that is about to be deleted, and let no report follow, whoever else changes it meanwhile."""
-        goals = host_store(self._services).goals
-        found: Goal | None = goal
-        while found is not None and (found.is_live or not found.reported):
-            ended = replace(found, reported=True)
-            if found.is_live:
-                ended = ended.move("cancel", "its session is deleted", self._services.clock.now())
-                changed = await GoalWriter(goals, self._event_bus).change(ended)
-            else:
-                changed = await goals.change(ended)
-            found = None if changed is not None else await goals.find(goal.id)
 
     def _forget_routes(self, session_id: str) -> None:
         """Forget the routes of the session's messages, which the store has deleted with it."""

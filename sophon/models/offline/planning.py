@@ -43,7 +43,7 @@ def build_plan_json(request: ModelRequest) -> str:
 
 
 def is_plan_review(request: ModelRequest) -> bool:
-    """Return whether a `plan` request is the review of a goal's plan (`sophon.goals.planner_prompts`)."""
+    """Return whether a `plan` request is the review of a goal's plan (`planner_prompts` of goals)."""
     return any(each.role == "system" and each.content.startswith(_REVIEW_PROMPT) for each in request.messages)
 
 

@@ -29,7 +29,7 @@ from sophon.tools.untrusted_text import unfence_text
 _PROMPT_PREFIX = "The request was worked on by a plan. Its goal: "
 
 _GOAL_REPORT = "[AUTO-DETECTED: goal"
-"""First line of the message that asks for the report of a goal, `sophon.goals.step_text`; its results are fenced."""
+"""First line of the message that asks for the report of a goal, `step_text` of goals; its results are fenced."""
 
 _PROMPT_SUFFIX = "\n\nAnswer the user's request from these results."
 

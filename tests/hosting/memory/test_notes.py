@@ -12,8 +12,8 @@ from sophon.composition.configured_parts import find_memory_folder
 from sophon.stores.memories import workspace_search
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 from sophon_hosting.cli.app import run_command_line
-from sophon_hosting.persons.forgetting import PersonForgetting
-from sophon_hosting.persons.person_files import PersonFolders
+from sophon_hosting.features.persons.forgetting import PersonForgetting
+from sophon_hosting.features.persons.person_files import PersonFolders
 from tests.hosting.memory import conftest
 
 SECRET = "The safe opens with Xylophonist."

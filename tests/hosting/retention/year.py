@@ -12,10 +12,7 @@ from sqlalchemy import Connection, func, select
 
 from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, tool
 from sophon.attachments import Attachment
-from sophon.goals.commands import GoalCommands
 from sophon.messages import ToolCall, Usage
-from sophon.schedules.library import Destination, ScheduleLibrary
-from sophon.schedules.requests import ScheduleRequest
 from sophon.stores import OutboundEntry, Store
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.grants.contract import StandingGrant
@@ -25,6 +22,9 @@ from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
 from sophon_hosting.features.goals.engine import GoalEngine
+from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
+from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines

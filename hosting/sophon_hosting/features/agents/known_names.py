@@ -9,7 +9,7 @@ from sophon.builtin_tools.agents import agent_tools
 from sophon.builtin_tools.custom_tools import refresh_custom_tools
 from sophon.errors import NotFound
 from sophon.services import Services
-from sophon_hosting.features.schedules.tools import schedule_tools
+from sophon_hosting.features.registry import list_feature_tools
 from sophon_hosting.host_chain import list_chain_names
 
 
@@ -41,8 +41,7 @@ def _list_tools(services: Services) -> Iterator[str]:
         refresh_custom_tools(services.toolbox, services.custom_tools, services.settings.tools.disabled)
     yield from (tool.name for tool in services.registry)
     yield from (tool.name for tool in agent_tools())
-    if services.settings.schedules.enabled:
-        yield from (tool.name for tool in schedule_tools())
+    yield from (tool.name for tool in list_feature_tools(services))
     yield from ("load_tools", "load_skills", "read_skill_file", "chat.send_file")
     if services.skills is not None:
         for package in services.skills.read().enabled.values():

@@ -1,4 +1,4 @@
-"""The goal engine of a host and what records the use of unattended work, if the settings enable goals."""
+"""What a host has for goals. With goals off nothing of it is imported, but what deletes those that are stored."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -6,10 +6,22 @@ from typing import TYPE_CHECKING
 from sophon.services import Services
 
 if TYPE_CHECKING:
+    from sophon.tools.tool import Tool
     from sophon_hosting.channels.factory import ConfiguredChannel
+    from sophon_hosting.events.event_committer import EventCommitter
+    from sophon_hosting.features.goals.deletion import GoalDeletion
     from sophon_hosting.features.goals.engine import GoalEngine
     from sophon_hosting.host import Host
     from sophon_hosting.runs.outcomes import RecordUse
+
+
+def list_goal_tools(services: Services) -> "Sequence[Tool]":
+    """Return the tools of goals; none if goals are off."""
+    if not services.settings.goals.enabled:
+        return ()
+    from sophon_hosting.features.goals.tools import goal_tools  # lazy: see above
+
+    return goal_tools()
 
 
 def create_goal_engine(host: "Host", channels: "Sequence[ConfiguredChannel]") -> "GoalEngine | None":
@@ -29,3 +41,10 @@ def create_use_recorder(services: Services) -> "RecordUse | None":
     from sophon_hosting.features.goals.governor import count_use_of_schedules  # lazy: see above
 
     return count_use_of_schedules(services)
+
+
+def create_goal_deletion(services: Services, events: "EventCommitter") -> "GoalDeletion":
+    """Return what ends the goals of a session that is being deleted: also with goals off, as some may be stored."""
+    from sophon_hosting.features.goals.deletion import GoalDeletion  # lazy: see above
+
+    return GoalDeletion(services.store.goals, events, services.clock)

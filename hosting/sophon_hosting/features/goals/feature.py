@@ -1,11 +1,16 @@
-"""What a host has for goals: operations, the engine that works on them, and the use of unattended work."""
+"""What a host has for goals: operations, tools, the engine that works on them, and the use of unattended work."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from sophon_hosting.feature_services import ServiceKey
 from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
-from sophon_hosting.features.goals.factory import create_goal_engine, create_use_recorder
+from sophon_hosting.features.goals.factory import (
+    create_goal_deletion,
+    create_goal_engine,
+    create_use_recorder,
+    list_goal_tools,
+)
 
 if TYPE_CHECKING:
     from sophon_hosting.channels.outbound.chat_notices import ChatNotice
@@ -30,4 +35,7 @@ FEATURE: Final = Feature(
     services=[FeatureService(_create_engine, Phase.WORK, GOAL_ENGINE)],
     notices=_list_notices,
     record_use=create_use_recorder,
+    session_work=create_goal_deletion,
+    tools=list_goal_tools,
+    tools_need_host=False,
 )

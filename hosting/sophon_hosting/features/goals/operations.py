@@ -4,12 +4,13 @@ from functools import partial
 from typing import Annotated, TypeVar
 
 from sophon.errors import BudgetExceeded, Busy, IllegalTransition, InputError
-from sophon.goals.commands import GoalCommands
 from sophon.goals.goal import Goal
 from sophon.turn.history_redaction import redact_text_for_reader
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
 from sophon_hosting.client_api.rights import HUB_CHANNEL
+from sophon_hosting.features.goals.deletion import GoalDeletion
+from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.features.goals.results import (
     GoalDetails,
     GoalList,
@@ -126,7 +127,7 @@ async def delete_goal(caller: Caller, request: NamedGoal, goal: Goal) -> Done:
 
     It is `busy` if a step does not stop within a second: try again.
     """
-    await caller.delete_goal(goal)
+    await GoalDeletion(caller.store.goals, caller.events, caller.clock).delete(goal, caller.delete_session)
     return {}
 
 

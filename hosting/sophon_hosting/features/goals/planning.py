@@ -12,13 +12,6 @@ from sophon.context import Context
 from sophon.errors import BudgetExceeded, ModelError
 from sophon.extensions import Key
 from sophon.goals.goal import Goal
-from sophon.goals.plan_parsing import parse_goal_plan, parse_review
-from sophon.goals.planner_prompts import (
-    MAX_PLAN_TOKENS,
-    MAX_REVIEW_TOKENS,
-    build_plan_messages,
-    build_review_messages,
-)
 from sophon.goals.task_node import TaskNode
 from sophon.messages import Message, Response
 from sophon.plans import reask_prompt
@@ -28,6 +21,13 @@ from sophon.stores.runs.contract import Run
 from sophon.tools.tool import Tool
 from sophon.turn.permissions import filter_permitted
 from sophon.turn.pipeline_registry import PipelineRegistry
+from sophon_hosting.features.goals.plan_parsing import parse_goal_plan, parse_review
+from sophon_hosting.features.goals.planner_prompts import (
+    MAX_PLAN_TOKENS,
+    MAX_REVIEW_TOKENS,
+    build_plan_messages,
+    build_review_messages,
+)
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.run_audience import audience_of_run
 from sophon_middlewares.outer.budget.budget import Budget

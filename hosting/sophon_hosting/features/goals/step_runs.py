@@ -5,12 +5,18 @@ from typing import Any, Final
 
 from sophon.clock import Clock
 from sophon.goals.goal import Goal
-from sophon.goals.progress import StepOutcome
-from sophon.goals.step_text import build_call_text, build_report_text, build_step_text, fill_results, find_results
 from sophon.goals.task_node import TaskNode
 from sophon.messages import ToolCall
 from sophon.stores.runs.contract import Precondition, Run
 from sophon.stores.sessions.contract import SessionRecord
+from sophon_hosting.features.goals.progress import StepOutcome
+from sophon_hosting.features.goals.step_text import (
+    build_call_text,
+    build_report_text,
+    build_step_text,
+    fill_results,
+    find_results,
+)
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT, PIECES
 from sophon_hosting.runs.acceptance import RunRequest
 from sophon_middlewares.inner.direct_call import OUTCOME_FIELD

@@ -8,7 +8,6 @@ from typing import Final
 
 from sophon.errors import ChangedMeanwhile, NotFound, SophonError, StoreError
 from sophon.goals.goal import Goal
-from sophon.goals.progress import StepOutcome, apply_outcome
 from sophon.goals.task_graph import list_running, replace_node
 from sophon.goals.task_node import TaskNode
 from sophon.principals import memory_scope
@@ -17,6 +16,7 @@ from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.goals.goal_host import GoalHost
 from sophon_hosting.features.goals.goal_saving import GoalSaver
 from sophon_hosting.features.goals.governor import Resource, ResourceGovernor, find_agent_refusal
+from sophon_hosting.features.goals.progress import StepOutcome, apply_outcome
 from sophon_hosting.features.goals.step_runs import build_step_request, find_cut_off, read_outcome
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.run_audience import audience_of_run

@@ -10,14 +10,14 @@ from sophon.autonomy import GOAL_AUTONOMY
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, IllegalTransition, InputError, NotFound, ToolError
 from sophon.goals.budget import GoalSpending, list_budget
-from sophon.goals.commands import GoalCommands, budget_from_settings
 from sophon.goals.goal import Goal
-from sophon.goals.goal_writer import EmittingCommitter, EventCommitter
 from sophon.goals.task_graph import count_statuses
 from sophon.risk import Risk
 from sophon.security.named_values import PersonTexts
 from sophon.tools.tool import Tool, tool
 from sophon.turn.provenance import has_read_untrusted, is_of_program, list_person_texts
+from sophon_hosting.events.event_committer import EmittingCommitter, EventCommitter
+from sophon_hosting.features.goals.goal_commands import GoalCommands, budget_from_settings
 
 GROUP: Final = "goals"
 MAX_LISTED: Final = 20

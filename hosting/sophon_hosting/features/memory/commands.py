@@ -25,7 +25,7 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_store_client
 from sophon_hosting.features.memory.operations import delete_memory_entry, get_memory_entry
 from sophon_hosting.features.memory.results import chunk_to_json
-from sophon_hosting.persons.person_files import PersonFolders
+from sophon_hosting.features.persons.person_files import PersonFolders
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.value_formatting import format_time
 from sophon_hosting.store.contract import HostStore

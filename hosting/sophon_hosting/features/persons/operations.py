@@ -5,13 +5,13 @@ from typing import Annotated
 from sophon.errors import Busy
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.reply import JsonLines
+from sophon_hosting.features.persons.export import PersonExport
+from sophon_hosting.features.persons.forgetting import PersonForgetting, check_person
+from sophon_hosting.features.persons.person_files import PersonFolders
 from sophon_hosting.features.persons.results import ForgottenPerson
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Request
 from sophon_hosting.operations.table import Table
-from sophon_hosting.persons.export import PersonExport
-from sophon_hosting.persons.forgetting import PersonForgetting, check_person
-from sophon_hosting.persons.person_files import PersonFolders
 
 table = Table("persons")
 

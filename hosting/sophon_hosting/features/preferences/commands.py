@@ -10,7 +10,7 @@ from sophon.principals import LOCAL_USER
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_lines, write_notice, write_result
-from sophon_hosting.persons.forgetting import check_person
+from sophon_hosting.features.persons.forgetting import check_person
 from sophon_hosting.store.contract import HostStore
 
 PersonOption = Annotated[str, typer.Option("--person", metavar="ID", help="Whose: ada, telegram:5; you by default.")]

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from sophon.errors import ChangedMeanwhile, SophonError, StoreUnavailable
 from sophon.events import ScheduleChanged, ScheduleFired
 from sophon.scheduled_turns import SCHEDULE_KEYS, SCHEDULED_ORIGIN, build_scheduled_text
-from sophon.schedules.library import pause_schedule
-from sophon.schedules.misfires import choose_firings
-from sophon.schedules.occurrences import Recurrence
-from sophon.schedules.quiet_hours import find_quiet_end
 from sophon.services import Services
 from sophon.settings.sections.schedules import SchedulesSettings
 from sophon.stores.runs.contract import InboundKey, Precondition
 from sophon.stores.schedules.contract import FiringOutcome, QuietAction, Schedule
+from sophon_hosting.features.schedules.library import pause_schedule
+from sophon_hosting.features.schedules.misfires import choose_firings
+from sophon_hosting.features.schedules.occurrences import Recurrence
+from sophon_hosting.features.schedules.quiet_hours import find_quiet_end
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.run_authorship import OWN_TEXT

@@ -15,8 +15,6 @@ from sophon.memory.workspace import open_workspace_file
 from sophon.memory.workspace_templates import HEARTBEAT_FILE
 from sophon.principals import LOCAL_USER, files_folder, hub_user_principal
 from sophon.scheduled_turns import SCHEDULED_ORIGIN, build_scheduled_text
-from sophon.schedules.library import ScheduleLibrary
-from sophon.schedules.occurrences import Recurrence, check_cron
 from sophon.settings import Settings
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon_hosting.background_tasks import end_tasks
@@ -29,6 +27,8 @@ from sophon_hosting.features.schedules.heartbeat_file import (
     is_no_op_reply,
     parse_heartbeat,
 )
+from sophon_hosting.features.schedules.library import ScheduleLibrary
+from sophon_hosting.features.schedules.occurrences import Recurrence, check_cron
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.run_authorship import OWN_TEXT
 from sophon_hosting.store.contract import host_store

@@ -4,9 +4,6 @@ from typing import Final
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.scheduled_turns import SCHEDULE_KEYS
-from sophon.schedules.library import ScheduleLibrary
-from sophon.schedules.occurrences import Recurrence
-from sophon.schedules.wording import describe_recurrence
 from sophon.stores.runs.contract import RunStatus
 from sophon.stores.schedules.contract import (
     FiringOutcome,
@@ -17,6 +14,9 @@ from sophon.stores.schedules.contract import (
     ScheduleState,
 )
 from sophon_hosting.features.iso_time import to_iso
+from sophon_hosting.features.schedules.library import ScheduleLibrary
+from sophon_hosting.features.schedules.occurrences import Recurrence
+from sophon_hosting.features.schedules.wording import describe_recurrence
 from sophon_hosting.store.contract import HostStore
 
 MAX_FIRINGS: Final = 10

@@ -11,11 +11,6 @@ from sophon.context import Context
 from sophon.errors import InputError, NotFound, ToolError
 from sophon.events import ScheduleChanged
 from sophon.scheduled_turns import SCHEDULE
-from sophon.schedules.library import Destination, ScheduleLibrary
-from sophon.schedules.occurrences import Recurrence
-from sophon.schedules.requests import MAX_TEXT_CHARACTERS, ScheduleRequest
-from sophon.schedules.wishes import follows_from_people
-from sophon.schedules.wording import describe_recurrence, format_moment
 from sophon.stores.schedules.contract import Schedule
 from sophon.tools.tool import Risk, Tool, tool
 from sophon.tools.untrusted_text import find_fence_sources
@@ -26,6 +21,11 @@ from sophon.turn.provenance import (
     is_of_program,
     list_person_texts,
 )
+from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
+from sophon_hosting.features.schedules.occurrences import Recurrence
+from sophon_hosting.features.schedules.requests import MAX_TEXT_CHARACTERS, ScheduleRequest
+from sophon_hosting.features.schedules.wishes import follows_from_people
+from sophon_hosting.features.schedules.wording import describe_recurrence, format_moment
 
 GROUP = "schedules"
 

@@ -9,6 +9,7 @@ from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.client_api.authentication import find_operators
+from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.traces.results import ReplayComparison
 from sophon_hosting.replay.comparison import compare
 from sophon_hosting.replay.recorded_turn import find_turn_owner, load_recorded_turn
@@ -26,6 +27,7 @@ def replay_stored_turn(
 
     async def run() -> ReplayComparison:
         services = create_services(options, settings)
+        register_feature_tools(services, has_host=False)
         async with services:
             found = await find_turn_owner(host_store(services), task_id)
             if found is None or found[0] not in find_operators(settings.hub) | {LOCAL_USER}:

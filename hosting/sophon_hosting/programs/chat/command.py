@@ -21,6 +21,7 @@ from sophon_hosting.cli.console.output import create_console
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.error_reporting import write_error
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.mcp_servers import create_mcp_supervisor
 from sophon_hosting.programs.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.programs.chat.banner import new_session_notices, welcome_lines
@@ -189,6 +190,7 @@ def _open_chat(
     gate = TerminalApprovalGate(lines, _prompt_output(view), clock, check_decision)
     settings = load_cli_settings(program, _setting_overrides(options))
     services = create_services(program, settings, events=view, approvals=gate, clock=clock)
+    register_feature_tools(services, has_host=False)
     for warning in protect_process(services):
         write_error(warning)
     _validate_planning(options.planning)  # fail before any output

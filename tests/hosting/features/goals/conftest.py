@@ -12,13 +12,15 @@ import pytest
 from sophon import Decision, ModelRequest, ModelResponse, Pipeline, Risk, Services, ToolCall, tool
 from sophon.errors import ModelError, ToolError
 from sophon.events import GoalChanged
-from sophon.goals.commands import GoalCommands
 from sophon.goals.goal import Goal
 from sophon.messages import Usage
 from sophon.stores.contract import Store
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.channels.owner_rights import OwnerRights
+from sophon_hosting.features.goals.deletion import GoalDeletion
 from sophon_hosting.features.goals.engine import GoalEngine
+from sophon_hosting.features.goals.factory import create_goal_deletion
+from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.host import Host
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.store.factory import host_store_from_url
@@ -134,7 +136,8 @@ class World:
     async def start(self) -> tuple[Host, GoalEngine]:
         services = self.services()
         chain = self.build_chain(services)
-        host = Host(services, add_guards(chain, services.settings.guards) if self.guards else chain)
+        guarded = add_guards(chain, services.settings.guards) if self.guards else chain
+        host = Host(services, guarded, session_work=[create_goal_deletion])
         await host.start()
         engine = GoalEngine(host, OwnerRights(services, []).find_problem if self.checks_owners else None)
         engine.start()
@@ -185,6 +188,11 @@ class World:
                 await asyncio.sleep(0.001)
         await self.host.approvals.decide(run.waiting_for[0], decision, "ada")
         return node.tool
+
+    async def delete_goal(self, goal: Goal) -> None:
+        """Delete a goal, as the operation does."""
+        host = self.host
+        await GoalDeletion(self.store.goals, host.event_bus, self.clock).delete(goal, host.delete_session)
 
     async def delete_session(self, session_id: str) -> None:
         """Delete a session while time goes on."""

@@ -94,7 +94,7 @@ async def test_nothing_is_accepted_for_a_goal_that_was_deleted_meanwhile(
     held = await hold_acceptance(world, what, monkeypatch, elsewhere=elsewhere)
     goal = await world.commands.create(owner="ada", title="Errand")
     await reach(world, held)
-    await world.finish(lambda: world.host.delete_goal(goal))
+    await world.finish(lambda: world.delete_goal(goal))
     assert isinstance(await let_go_on(held), ChangedMeanwhile)
     await world.stop()
     assert await world.store.goals.find(goal.id) is None

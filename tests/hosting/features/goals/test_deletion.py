@@ -11,10 +11,10 @@ import pytest
 from sophon.errors import InputError
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.stores.memories.library import LongTermMemory
-from sophon_hosting.persons.export import PersonExport
-from sophon_hosting.persons.forgetting import PersonForgetting
-from sophon_hosting.persons.importing import import_person
-from sophon_hosting.persons.person_files import PersonFolders
+from sophon_hosting.features.persons.export import PersonExport
+from sophon_hosting.features.persons.forgetting import PersonForgetting
+from sophon_hosting.features.persons.importing import import_person
+from sophon_hosting.features.persons.person_files import PersonFolders
 from tests.databases import SQLITE
 from tests.hosting.features.goals.conftest import World, plan, step
 
@@ -69,7 +69,7 @@ async def test_a_deleted_goal_leaves_nothing_behind_and_other_conversations_as_t
     files = [*tmp_path.glob("**/*.db")]
     assert len(files) == (store_url == SQLITE)
     assert all(traces_in(each, goal.id) for each in files)
-    await world.finish(lambda: world.host.delete_goal(goal))
+    await world.finish(lambda: world.delete_goal(goal))
     assert await world.store.goals.find(goal.id) is None
     assert await world.store.goals.find(other.id) is not None
     assert {each.id for each in await world.store.sessions.list()} >= {"chat", other.work_session_id}
@@ -85,7 +85,7 @@ async def test_a_goal_whose_session_of_work_is_gone_is_deleted_too(world: World)
     await world.commands.pause(goal.id, "ada", by="ada")
     alone = replace(goal, id="alone", state="paused", version=0)
     assert await world.store.goals.add(alone) is not None
-    await world.finish(lambda: world.host.delete_goal(alone))
+    await world.finish(lambda: world.delete_goal(alone))
     assert await world.store.goals.find("alone") is None
 
 

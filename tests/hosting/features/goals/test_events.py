@@ -1,11 +1,11 @@
 """Every transition of a goal is an event, also if the host is killed between the two."""
 
 from sophon.events import GoalChanged
-from sophon.goals.commands import GoalCommands
-from sophon.goals.goal_writer import EmittingCommitter, EventCommitter
 from sophon.stores.contract import Store
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.events.event_committer import EmittingCommitter, EventCommitter
 from sophon_hosting.events.stored_events import StoredEvents
+from sophon_hosting.features.goals.goal_commands import GoalCommands
 from tests.hosting.features.goals.conftest import World, plan, step
 
 

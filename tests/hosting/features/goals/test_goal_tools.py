@@ -7,11 +7,11 @@ import pytest
 
 from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall, tool
 from sophon.builtin_tools import builtin_tools
-from sophon.goals.commands import GoalCommands
 from sophon.models.offline import OfflineModel
 from sophon.stores.runs.contract import Run
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.goals.engine import GoalEngine
+from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.features.goals.tools import build_goal_id, goal_tools
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.store.sql_host_store import SqlHostStore

@@ -6,12 +6,12 @@ from typing import Any
 
 from sophon import ModelRequest, ModelResponse, Services
 from sophon.events import GoalChanged
-from sophon.goals.commands import GoalCommands
 from sophon.stores.runs.contract import InboundKey, Run, RunOutcome
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.features.goals.engine import GoalEngine
+from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sophon import Services
-from sophon.goals.commands import GoalCommands
-from sophon.schedules.library import Destination, ScheduleLibrary, pause_schedule
-from sophon.schedules.requests import ScheduleRequest
 from sophon.testing import VirtualClock
 from sophon_hosting.events.stored_events import StoredEvents
+from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.features.schedules.firing import note_outcome
+from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary, pause_schedule
+from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.programs.doctor.automation_checks import check_automation, check_folders
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

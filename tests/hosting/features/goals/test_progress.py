@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from sophon.errors import IllegalTransition, InputError
 from sophon.goals.budget import GoalBudget, GoalSpending
 from sophon.goals.goal import Goal
-from sophon.goals.progress import (
+from sophon.goals.stability import Stability
+from sophon.goals.task_node import TaskNode
+from sophon_hosting.features.goals.progress import (
     STEPS_PER_TICK,
     StepEnding,
     StepOutcome,
@@ -19,8 +21,6 @@ from sophon.goals.progress import (
     replan,
     resume_by_person,
 )
-from sophon.goals.stability import Stability
-from sophon.goals.task_node import TaskNode
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LIMIT = timedelta(minutes=10)

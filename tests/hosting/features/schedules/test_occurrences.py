@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import InputError
-from sophon.schedules.occurrences import Recurrence, check_cron, find_shortest_gap, find_zone, to_moment
+from sophon_hosting.features.schedules.occurrences import (
+    Recurrence,
+    check_cron,
+    find_shortest_gap,
+    find_zone,
+    to_moment,
+)
 
 VIENNA = "Europe/Vienna"
 T0 = datetime(2026, 11, 23, 12, tzinfo=UTC)

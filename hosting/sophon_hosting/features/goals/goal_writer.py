@@ -1,47 +1,12 @@
 """Goal writer: stores a new or changed goal together with the event that reports it, so that a kill loses neither."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Protocol
 
-from sophon.events import Emit, Event, GoalChanged
+from sophon.events import GoalChanged
 from sophon.goals.goal import Goal
-
-T = TypeVar("T")
-
-BuildRows: TypeAlias = Callable[[Sequence[Event]], Sequence[Any]]
-"""Builds the rows of events, as the event log stores them."""
-
-
-@runtime_checkable
-class EventCommitter(Protocol):
-    """Publishes events that are stored together with what they report; the event bus of a host is one."""
-
-    async def commit_events(self, session_id: str, write: Callable[[BuildRows], Awaitable[tuple[T, int | None]]]) -> T:
-        """Let `write` store the rows that it has built, then publish their events. Raises its errors.
-
-        `write` returns its result and the session's last event seq, None if it has stored no events.
-        """
-        ...
-
-
-class EmittingCommitter:
-    """Emits events after the write, and stores none: for a chain without a host, which has no log to replay."""
-
-    def __init__(self, emit: Emit) -> None:
-        self._emit = emit
-
-    async def commit_events(self, session_id: str, write: Callable[[BuildRows], Awaitable[tuple[T, int | None]]]) -> T:
-        """See `EventCommitter.commit_events`."""
-        reported: list[Event] = []
-
-        def keep(events: Sequence[Event]) -> Sequence[Any]:
-            reported[:] = events
-            return ()
-
-        result, seq = await write(keep)
-        for event in reported if seq is not None else ():
-            self._emit(event)
-        return result
+from sophon_hosting.events.event_committer import EventCommitter
+from sophon_hosting.events.session_transactions import BuildRows
 
 
 class GoalWrite(Protocol):

@@ -13,9 +13,9 @@ from sophon.memory.workspace_index import forget_workspace_indexes
 from sophon.principals import LOCAL_USER, RESERVED_NAMES, memory_scope
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.usage.contract import Period
-from sophon_hosting.persons.channel_notes import find_notes
-from sophon_hosting.persons.export import ALL
-from sophon_hosting.persons.person_files import PersonFiles, PersonFolders
+from sophon_hosting.features.persons.channel_notes import find_notes
+from sophon_hosting.features.persons.export import ALL
+from sophon_hosting.features.persons.person_files import PersonFiles, PersonFolders
 from sophon_hosting.store.contract import HostStore
 
 ROUNDS: Final = 5

@@ -13,8 +13,8 @@ from sophon.stores.audit.contract import AuditFilter
 from sophon.stores.snapshots.contract import StoredSnapshot
 from sophon.stores.usage.contract import Period
 from sophon.traces.serialization import trace_to_json
-from sophon_hosting.persons.channel_notes import find_notes
-from sophon_hosting.persons.person_files import PersonFiles, PersonFolders
+from sophon_hosting.features.persons.channel_notes import find_notes
+from sophon_hosting.features.persons.person_files import PersonFiles, PersonFolders
 from sophon_hosting.rendering.session_export import session_record_to_json, session_summary_to_json
 from sophon_hosting.store.contract import HostStore
 

@@ -10,13 +10,13 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.decisions.strategy import make_title
 from sophon.errors import InputError, NotFound
-from sophon.schedules.occurrences import Recurrence
-from sophon.schedules.requests import ScheduleRequest
-from sophon.schedules.wording import describe_next, describe_recurrence
 from sophon.settings.sections.schedules import SchedulesSettings
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon.stores.schedules.contract import Misfire, QuietAction, Schedule
+from sophon_hosting.features.schedules.occurrences import Recurrence
+from sophon_hosting.features.schedules.requests import ScheduleRequest
+from sophon_hosting.features.schedules.wording import describe_next, describe_recurrence
 
 SHOWN_TIMES: Final = 3
 """Next times that people see."""

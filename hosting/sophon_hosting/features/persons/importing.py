@@ -14,8 +14,6 @@ from sophon.goals.budget import GoalBudget
 from sophon.goals.goal import Goal
 from sophon.media_types import detect_media_type
 from sophon.preferences import Preferences
-from sophon.schedules.occurrences import Recurrence
-from sophon.schedules.quiet_hours import check_quiet_hours
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.schedules.contract import Misfire, QuietAction, Schedule, ScheduleKind
@@ -23,8 +21,10 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn.options import parse_planning_mode
 from sophon_hosting.conversation_import.exported_session import parse_exported_record
 from sophon_hosting.conversation_import.importing import UNKNOWN_ORIGIN
-from sophon_hosting.persons.export import FORMAT_VERSION
-from sophon_hosting.persons.forgetting import check_person
+from sophon_hosting.features.persons.export import FORMAT_VERSION
+from sophon_hosting.features.persons.forgetting import check_person
+from sophon_hosting.features.schedules.occurrences import Recurrence
+from sophon_hosting.features.schedules.quiet_hours import check_quiet_hours
 from sophon_hosting.store.contract import HostStore
 
 CLIENTS: Final = "hub"

@@ -7,18 +7,18 @@ import pytest
 
 from sophon.builtin_tools import builtin_tools
 from sophon.goals.goal import Goal
-from sophon.goals.plan_parsing import parse_goal_plan, parse_review
-from sophon.goals.planner_prompts import (
+from sophon.goals.task_node import TaskNode
+from sophon.plans.plan import PlanError
+from sophon.risk import Risk
+from sophon.tools.untrusted_text import fence_text
+from sophon_hosting.features.goals.plan_parsing import parse_goal_plan, parse_review
+from sophon_hosting.features.goals.planner_prompts import (
     MAX_CATALOGUE_CHARACTERS,
     build_catalogue,
     build_plan_messages,
     build_review_messages,
 )
-from sophon.goals.step_text import build_call_text, build_report_text, build_step_text, fill_results
-from sophon.goals.task_node import TaskNode
-from sophon.plans.plan import PlanError
-from sophon.risk import Risk
-from sophon.tools.untrusted_text import fence_text
+from sophon_hosting.features.goals.step_text import build_call_text, build_report_text, build_step_text, fill_results
 
 TOOLS = {tool.name: tool for tool in builtin_tools()}
 NONCE = "0" * 16

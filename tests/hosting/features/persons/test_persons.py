@@ -36,12 +36,12 @@ from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.usage.contract import PayerLimits, Period, ProviderLimits
 from sophon.testing import FunctionModel, VirtualClock
+from sophon_hosting.features.persons.export import PersonExport
+from sophon_hosting.features.persons.forgetting import Forgotten, PersonForgetting
+from sophon_hosting.features.persons.importing import import_person
+from sophon_hosting.features.persons.person_files import PersonFolders
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_configured_chain
-from sophon_hosting.persons.export import PersonExport
-from sophon_hosting.persons.forgetting import Forgotten, PersonForgetting
-from sophon_hosting.persons.importing import import_person
-from sophon_hosting.persons.person_files import PersonFolders
 from sophon_hosting.store.api_tokens.contract import ApiToken
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_hosting.store.persons import PersonStore

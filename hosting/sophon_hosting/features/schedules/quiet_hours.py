@@ -5,7 +5,7 @@ from typing import Final
 
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import InputError
-from sophon.schedules.occurrences import find_zone, to_moment
+from sophon_hosting.features.schedules.occurrences import find_zone, to_moment
 
 NO_QUIET_HOURS: Final = "none"
 """Quiet hours of a schedule that has none, whatever the settings say."""

@@ -8,10 +8,16 @@ from typing import Any, Final, cast
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import InputError
-from sophon.schedules.occurrences import Recurrence, check_cron, find_shortest_gap, find_zone, to_moment
-from sophon.schedules.quiet_hours import check_quiet_hours
 from sophon.settings.sections.schedules import SchedulesSettings
 from sophon.stores.schedules.contract import Misfire, QuietAction
+from sophon_hosting.features.schedules.occurrences import (
+    Recurrence,
+    check_cron,
+    find_shortest_gap,
+    find_zone,
+    to_moment,
+)
+from sophon_hosting.features.schedules.quiet_hours import check_quiet_hours
 
 MAX_TEXT_CHARACTERS: Final = 4000
 MAX_AHEAD: Final = timedelta(days=3660)

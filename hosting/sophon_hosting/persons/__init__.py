@@ -1,1 +1,0 @@
-"""Everything that is kept of a person: its export, its import, and its deletion."""
