@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall, tool
-from sophon.builtin_tools import builtin_tools
 from sophon.models.offline import OfflineModel
 from sophon.stores.runs.contract import Run
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.features.goals.tools import build_goal_id, goal_tools
+from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
@@ -55,6 +55,7 @@ class Chat:
             settings=given,
             store=SqlHostStore("memory://", clock=self.clock),
         )
+        register_feature_tools(self.services)
         self.host = Host(self.services, twelve(self.services))
 
     async def say(self, text: str, *, decide: Decision | None = None, session_id: str = "chat") -> Run:
@@ -173,14 +174,19 @@ async def test_a_step_of_a_goal_makes_no_goals() -> None:
         assert await chat.goals() == []
 
 
-def test_the_tools_are_there_only_where_goals_are_on() -> None:
+@pytest.mark.parametrize("has_host", [True, False])  # without one, as in `sophon chat`
+def test_the_tools_are_there_only_where_goals_are_on(has_host: bool) -> None:
     names = {each.name for each in goal_tools()}
     assert names == {f"goals.{each}" for each in ("create", "list", "show", "pause", "resume", "cancel")}
-    assert names.isdisjoint(each.name for each in Services(store=SqlHostStore("memory://")).registry)
-    assert names.isdisjoint(each.name for each in builtin_tools())
-    assert names <= {
-        each.name for each in Services(settings={"Goals": {"Enabled": True}}, store=SqlHostStore("memory://")).registry
-    }
+    assert names.isdisjoint(list_offered(has_host))
+    assert names <= list_offered(has_host, Goals={"Enabled": True})
+    assert not names & list_offered(has_host, Goals={"Enabled": True}, Tools={"Disabled": [*names]})
+
+
+def list_offered(has_host: bool, **settings: Any) -> set[str]:
+    services = Services(settings=settings, store=SqlHostStore("memory://"))
+    register_feature_tools(services, has_host=has_host)
+    return {each.name for each in services.registry}
 
 
 def test_a_resumed_turn_makes_the_same_goal_and_another_call_another_one() -> None:
