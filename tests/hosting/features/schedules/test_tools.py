@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall
-from sophon.builtin_tools import schedules as schedule_module
 from sophon.models.offline import OfflineModel
 from sophon.stores.runs.contract import Run
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.tools.tool import Tool, tool
 from sophon.tools.untrusted_text import ExternalText
 from sophon_hosting.features.registry import register_feature_tools
+from sophon_hosting.features.schedules import tools as schedule_module
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.store.sql_host_store import SqlHostStore
