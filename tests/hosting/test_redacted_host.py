@@ -7,9 +7,9 @@ from pathlib import Path
 from sophon import ModelRequest, Services
 from sophon.security import KNOWN_SECRETS
 from sophon.testing import FunctionModel
+from sophon_hosting.features.post_turn.runner import PostTurnRunner
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines
-from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 KEY = "correct-horse-battery"

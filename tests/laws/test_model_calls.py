@@ -9,9 +9,9 @@ PACKAGES = ("sophon", "middlewares", "hosting", "channels")
 
 OF_A_TURN = {
     "hosting/sophon_hosting/features/goals/planning.py": 2,  # plan and its review
-    "hosting/sophon_hosting/post_turn/answer_evaluation.py": 1,
-    "hosting/sophon_hosting/post_turn/memory_extraction.py": 1,
-    "hosting/sophon_hosting/post_turn/title_generation.py": 1,
+    "hosting/sophon_hosting/features/post_turn/answer_evaluation.py": 1,
+    "hosting/sophon_hosting/features/post_turn/memory_extraction.py": 1,
+    "hosting/sophon_hosting/features/post_turn/title_generation.py": 1,
     "middlewares/sophon_middlewares/guards/shield_evaluation.py": 1,
     "middlewares/sophon_middlewares/guards/simulation.py": 1,
     "middlewares/sophon_middlewares/inner/empty_reply.py": 1,

@@ -4,7 +4,7 @@ import json
 
 from playwright.async_api import FilePayload, expect
 
-from tests.hosting.conversation_import.exports import chatgpt_conversation, claude_conversation
+from tests.hosting.features.imports.exports import chatgpt_conversation, claude_conversation
 from tests.web.test_looks import findings
 
 

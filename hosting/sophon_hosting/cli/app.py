@@ -83,7 +83,7 @@ MODULES: Final[Mapping[str, str]] = {
     "routing": "features.learning.routing_commands",
     "decide": "programs.decide",
     "trace": "features.tasks.trace_commands",
-    "status": "programs.status",
+    "status": "features.learning.status_commands",
     "usage": "features.usage.commands",
     "audit": "features.guards.audit_commands",
     "trajectories": "features.learning.trajectory_commands",

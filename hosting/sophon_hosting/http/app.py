@@ -12,7 +12,7 @@ from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.connection import ServedProcess
 from sophon_hosting.client_api.login_throttle import LoginThrottle
-from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
+from sophon_hosting.features.imports.export_file import MAX_FILE_BYTES
 from sophon_hosting.features.registry import load_operations
 from sophon_hosting.host import Host
 from sophon_hosting.http.connections.limits import REQUEST_SECONDS

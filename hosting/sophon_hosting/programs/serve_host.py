@@ -11,7 +11,7 @@ from sophon_hosting.host_server import HostServer, ListenAddress, bind_address, 
 from sophon_hosting.leadership.group_lines import describe_group
 from sophon_hosting.programs.server_services import create_server_services
 from sophon_hosting.programs.shutdown_signals import run_until_stopped
-from sophon_hosting.rendering.unknown_prices import list_price_warnings
+from sophon_hosting.programs.unknown_prices import list_price_warnings
 
 REAL_MODEL_NOTICE = (
     "The offline model answers; for another one open the page and choose “Set up a model”, run `sophon init`, "

@@ -16,7 +16,7 @@ from sophon_hosting.host_server import bind_address, tune_garbage_collector
 from sophon_hosting.leadership.group_lines import describe_group
 from sophon_hosting.programs.server_services import create_server_services
 from sophon_hosting.programs.shutdown_signals import run_until_stopped
-from sophon_hosting.rendering.unknown_prices import list_price_warnings
+from sophon_hosting.programs.unknown_prices import list_price_warnings
 from sophon_hosting.worker_server import WorkerServer
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)

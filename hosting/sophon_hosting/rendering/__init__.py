@@ -1,1 +1,1 @@
-"""Text rendering shared by the command line and the HTTP API."""
+"""Values as text, for commands, channels and the HTTP API."""

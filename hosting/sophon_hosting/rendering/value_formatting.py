@@ -57,3 +57,14 @@ def format_usage_cost(usage: Usage) -> str:
 
 def _value_text(value: object) -> str:
     return value if isinstance(value, str) else to_canonical_json(value).decode()
+
+
+def format_ms(milliseconds: float) -> str:
+    """Return a duration with its unit."""
+    if milliseconds >= 1000:
+        return f"{milliseconds / 1000:,.2f} s"
+    return (
+        f"{milliseconds:.2f} ms"
+        if milliseconds < 10 and milliseconds != int(milliseconds)
+        else f"{milliseconds:.0f} ms"
+    )

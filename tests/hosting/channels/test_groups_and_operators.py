@@ -6,7 +6,7 @@ from pathlib import Path
 from sophon.stores.memories.contract import MemoryEntry
 from sophon_channels.contract import ChannelAttachment, ChatLocation, Person
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.post_turn.runner import PostTurnRunner
+from sophon_hosting.features.post_turn.runner import PostTurnRunner
 from tests.hosting.channels.conftest import Brain
 
 GROUP, BOSS = ChatLocation("-20", "group"), Person("9", "Grace")

@@ -15,10 +15,10 @@ from sophon.clock import Clock
 from sophon.testing import EventRecorder, FunctionModel
 from sophon.tools.untrusted_text import remove_fenced
 from sophon_hosting.client_api.authentication import TokenAuthenticator
+from sophon_hosting.features.post_turn.runner import PostTurnRunner
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_configured_chain
 from sophon_hosting.http.app import HttpOptions, make_app
-from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import copy_database
 

@@ -1,1 +1,1 @@
-"""Import of conversations from the export file of another product."""
+"""Import of conversations: exports of Sophon, ChatGPT and Claude."""

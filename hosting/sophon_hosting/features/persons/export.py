@@ -15,7 +15,7 @@ from sophon.stores.usage.contract import Period
 from sophon.traces.serialization import trace_to_json
 from sophon_hosting.features.persons.channel_notes import find_notes
 from sophon_hosting.features.persons.person_files import PersonFiles, PersonFolders
-from sophon_hosting.rendering.session_export import session_record_to_json, session_summary_to_json
+from sophon_hosting.features.sessions.session_export import session_record_to_json, session_summary_to_json
 from sophon_hosting.store.contract import HostStore
 
 FORMAT_VERSION: Final = 1

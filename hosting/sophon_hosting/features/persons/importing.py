@@ -19,8 +19,8 @@ from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.schedules.contract import Misfire, QuietAction, Schedule, ScheduleKind
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn.options import parse_planning_mode
-from sophon_hosting.conversation_import.exported_session import parse_exported_record
-from sophon_hosting.conversation_import.importing import UNKNOWN_ORIGIN
+from sophon_hosting.features.imports.exported_session import parse_exported_record
+from sophon_hosting.features.imports.importing import UNKNOWN_ORIGIN
 from sophon_hosting.features.persons.export import FORMAT_VERSION
 from sophon_hosting.features.persons.forgetting import check_person
 from sophon_hosting.features.schedules.occurrences import Recurrence

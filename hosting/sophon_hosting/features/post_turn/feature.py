@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Final
 from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
 
 if TYPE_CHECKING:
-    from sophon_hosting.post_turn.runner import PostTurnRunner
+    from sophon_hosting.features.post_turn.runner import PostTurnRunner
 
 
 def _create_runner(process: HostProcess) -> "PostTurnRunner":
-    from sophon_hosting.post_turn.runner import PostTurnRunner  # lazy: only a process with a host needs it
+    from sophon_hosting.features.post_turn.runner import PostTurnRunner  # lazy: only a process with a host needs it
 
     return PostTurnRunner(process.services, process.host.event_bus, process.host.pipelines)
 

@@ -18,15 +18,19 @@ from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, Out
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.output import write_json, write_lines, write_result, write_rows
 from sophon_hosting.cli.remote.host_selection import open_client_silently
-from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
-from sophon_hosting.conversation_import.export_reader import ExportReader
-from sophon_hosting.conversation_import.importing import MAX_LISTED, ConversationImport, ImportReport
+from sophon_hosting.features.imports.export_file import MAX_FILE_BYTES
+from sophon_hosting.features.imports.export_reader import ExportReader
+from sophon_hosting.features.imports.importing import MAX_LISTED, ConversationImport, ImportReport
 from sophon_hosting.features.imports.results import import_report_to_json
 from sophon_hosting.features.sessions.branches import fork_session
 from sophon_hosting.features.sessions.operations import change_session, delete_session, get_session
 from sophon_hosting.features.sessions.results import message_hit_to_json
+from sophon_hosting.features.sessions.session_export import (
+    format_transcript,
+    session_record_to_json,
+    session_summary_to_json,
+)
 from sophon_hosting.rendering.control_characters import to_single_line
-from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
 from sophon_hosting.store.contract import HostStore
 
 MAX_SEQ = 2**53

@@ -23,6 +23,12 @@ from sophon_hosting.features.sessions.results import (
     message_hit_to_json,
     session_to_json,
 )
+from sophon_hosting.features.sessions.session_export import (
+    format_transcript,
+    session_record_to_json,
+    session_summary_to_json,
+)
+from sophon_hosting.features.sessions.session_markdown import session_to_markdown
 from sophon_hosting.features.sessions.stored_history import read_records
 from sophon_hosting.off_the_record.errors import OffTheRecordFull
 from sophon_hosting.operations.permission import check_permission
@@ -31,8 +37,6 @@ from sophon_hosting.operations.results import MAX_LIST_BYTES, Done
 from sophon_hosting.operations.subjects import SESSION
 from sophon_hosting.operations.table import Table
 from sophon_hosting.rendering.control_characters import remove_invisible
-from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
-from sophon_hosting.rendering.session_markdown import session_to_markdown
 
 table = Table("sessions")
 

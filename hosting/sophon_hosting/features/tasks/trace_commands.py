@@ -20,13 +20,13 @@ from sophon_hosting.cli.console.output import (
 from sophon_hosting.cli.operation_commands import Row
 from sophon_hosting.cli.remote.host_selection import find_client, local_host_url, open_client
 from sophon_hosting.features.tasks.operations import get_task, list_task_events
+from sophon_hosting.features.tasks.task_text import format_task
 from sophon_hosting.features.traces.operations import get_trace, list_traces
+from sophon_hosting.features.traces.replay_text import format_comparison
 from sophon_hosting.features.traces.replays import replay_own_turn
+from sophon_hosting.features.traces.trace_text import format_trace_tree
 from sophon_hosting.operations.client import Client
-from sophon_hosting.rendering.replay_comparison import format_comparison
-from sophon_hosting.rendering.task_events import format_task
-from sophon_hosting.rendering.trace_tree import format_ms, format_trace_tree
-from sophon_hosting.rendering.value_formatting import format_time, format_usage_cost
+from sophon_hosting.rendering.value_formatting import format_ms, format_time, format_usage_cost
 
 LINE_CHARACTERS = 100
 DEFAULT_TRACES = 20

@@ -7,6 +7,7 @@ from sophon.traces.trace import Trace
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.sessions.history_results import RecordView, TurnRecords, record_to_json
 from sophon_hosting.features.sessions.stored_history import cut_large_fields, read_records
+from sophon_hosting.features.traces.replay.recorded_turn import find_turn_owner
 from sophon_hosting.features.traces.results import (
     OtlpTrace,
     TraceDetails,
@@ -19,7 +20,6 @@ from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Limit, Request
 from sophon_hosting.operations.subjects import SESSION
 from sophon_hosting.operations.table import Table
-from sophon_hosting.replay.recorded_turn import find_turn_owner
 from sophon_hosting.runs.traces import build_live_trace
 from sophon_hosting.telemetry.otlp_json import trace_to_otlp_json
 

@@ -11,14 +11,19 @@ from sophon.turn.history_redaction import redact_text_for_reader
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.features.traces.operations import NamedTrace
+from sophon_hosting.features.traces.replay.comparison import compare
+from sophon_hosting.features.traces.replay.recorded_turn import find_turn_owner, load_recorded_turn
+from sophon_hosting.features.traces.replay.turn_replay import (
+    MAX_REPLAY_SECONDS,
+    ReplayRequest,
+    check_replay_request,
+    replay_turn,
+)
 from sophon_hosting.features.traces.results import ReplayChoices, ReplayComparison
 from sophon_hosting.features.traces.visible_trace import to_client_trace
 from sophon_hosting.operations.request import Doc, Needs, NoFields
 from sophon_hosting.operations.table import Table
 from sophon_hosting.queue.errors import TooManyMessages, TryLater
-from sophon_hosting.replay.comparison import compare
-from sophon_hosting.replay.recorded_turn import find_turn_owner, load_recorded_turn
-from sophon_hosting.replay.turn_replay import MAX_REPLAY_SECONDS, ReplayRequest, check_replay_request, replay_turn
 from sophon_hosting.runs.message_rate import MessageRateLimiter
 from sophon_middlewares.chains import CHAINS
 

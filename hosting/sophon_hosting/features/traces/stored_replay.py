@@ -10,10 +10,10 @@ from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.features.registry import register_feature_tools
+from sophon_hosting.features.traces.replay.comparison import compare
+from sophon_hosting.features.traces.replay.recorded_turn import find_turn_owner, load_recorded_turn
+from sophon_hosting.features.traces.replay.turn_replay import ReplayRequest, replay_turn
 from sophon_hosting.features.traces.results import ReplayComparison
-from sophon_hosting.replay.comparison import compare
-from sophon_hosting.replay.recorded_turn import find_turn_owner, load_recorded_turn
-from sophon_hosting.replay.turn_replay import ReplayRequest, replay_turn
 from sophon_hosting.store.contract import host_store
 
 

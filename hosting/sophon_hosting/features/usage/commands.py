@@ -14,8 +14,7 @@ from sophon_hosting.cli.console.output import write_rows
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.features.usage.operations import MAX_DAYS, get_turns, get_usage
 from sophon_hosting.features.usage.results import ModelUsage, TurnTotalView
-from sophon_hosting.rendering.trace_tree import format_ms
-from sophon_hosting.rendering.value_formatting import format_usage_cost
+from sophon_hosting.rendering.value_formatting import format_ms, format_usage_cost
 
 DEFAULT_DAYS = 30
 

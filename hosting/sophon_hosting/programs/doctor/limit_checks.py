@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon_hosting.programs.doctor.findings import DoctorFinding, ok, warning
-from sophon_hosting.rendering.unknown_prices import PRICE_FIX, find_unknown_prices
+from sophon_hosting.programs.unknown_prices import PRICE_FIX, find_unknown_prices
 
 
 def check_prices(services: Services) -> Iterator[DoctorFinding]:

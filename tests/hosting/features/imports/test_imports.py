@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from sophon_hosting.features.imports import operations as imports
-from tests.hosting.conversation_import.exports import chatgpt_conversation, claude_conversation, zipped
+from tests.hosting.features.imports.exports import chatgpt_conversation, claude_conversation, zipped
 from tests.hosting.http import conftest
 
 PATH = "/api/sessions/import"

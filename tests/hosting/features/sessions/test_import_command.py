@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sophon_hosting.features.sessions import commands as sessions
-from tests.hosting.conversation_import.exports import chatgpt_conversation, claude_conversation
+from tests.hosting.features.imports.exports import chatgpt_conversation, claude_conversation
 
 Command = Callable[..., Any]
 

@@ -6,7 +6,7 @@ from sophon.learning.trajectories import Trajectory
 from sophon.stores import InboundKey, MemoryEntry, Run
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon_hosting.queue.contract import QueueEntry
-from tests.hosting.conversation_import.exports import chatgpt_conversation, claude_conversation, zipped
+from tests.hosting.features.imports.exports import chatgpt_conversation, claude_conversation, zipped
 from tests.hosting.http.api_shapes.served import PATIENCE_SECONDS, Served
 
 BINARY = {"Content-Type": "application/octet-stream"}

@@ -1,1 +1,0 @@
-"""Import of conversations: exports of Sophon, ChatGPT and Claude."""

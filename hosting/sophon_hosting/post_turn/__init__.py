@@ -1,1 +1,0 @@
-"""Post-turn jobs: memory extraction and title generation after an answer."""
