@@ -26,6 +26,7 @@ from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.login_throttle import FORGET_SECONDS, LoginThrottle
 from sophon_hosting.client_api.shared_failures import SharedFailures
+from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
 from sophon_hosting.fanout.factory import build_fanout
 from sophon_hosting.features.feature import HostProcess
 from sophon_hosting.features.host.feature import LOG_BUFFER
@@ -39,7 +40,6 @@ from sophon_hosting.features.lifecycle import (
     FeatureLifecycle,
 )
 from sophon_hosting.features.registry import list_notices, load_features, register_feature_tools
-from sophon_hosting.features.webhooks.feature import WEBHOOKS
 from sophon_hosting.host import Host
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.http.app import HttpOptions, make_app
@@ -61,7 +61,6 @@ from sophon_hosting.runs.outbound import OutboundBuilder
 from sophon_hosting.runs.outcomes import RecordUse
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import host_store
-from sophon_hosting.webhooks.factory import build_event_rows, create_webhooks
 
 log = logging.getLogger("sophon")
 
@@ -142,11 +141,14 @@ def create_host(
     """Return the host of a process, whose turns and answers go through the channels."""
     build_outbound: OutboundBuilder = channels.replies
     record_use: RecordUse | None = None
+    event_rows: RowBuilder = to_logged_event
     for feature in load_features():
         if feature.outbound is not None:
             build_outbound = feature.outbound(services, build_outbound)
         if feature.record_use is not None:
             record_use = feature.record_use(services) or record_use
+        if feature.event_rows is not None:
+            event_rows = feature.event_rows(services) or event_rows
     return Host(
         services,
         build_pipelines(services),
@@ -155,7 +157,7 @@ def create_host(
         several_users=has_several_people(services, channels),
         build_outbound=build_outbound,
         prepare=channels.prepare_run,
-        build_event_row=build_event_rows(services),
+        build_event_row=event_rows,
         fanout=build_fanout(services.settings, environment),
         membership=membership,
         record_use=record_use,
@@ -210,12 +212,6 @@ class HostServer:
         self.log_buffer = LogBuffer(LogRedactor(collect_secrets(services.settings, environment)))
         self.host.feature_services.add(LOG_BUFFER, self.log_buffer)
         self.channels.connect(self.host)
-        webhooks = create_webhooks(
-            services, self.host, environment, {each.name: each for each in self.channels.channels}
-        )
-        if webhooks is not None:
-            self.host.feature_services.add(WEBHOOKS, webhooks)
-        self.webhooks = webhooks
         self._features = FeatureLifecycle(
             load_features(),
             HostProcess(
@@ -243,7 +239,7 @@ class HostServer:
             ),
         )
         self._app.add_routes(self.channels.routes())
-        self._app.add_routes(self.webhooks.routes() if self.webhooks is not None else [])
+        self._app.add_routes(self._features.routes())
         self.hub.attach(self._app)
         self._log = RateLimitedLog(log, services.clock.monotonic)
         self._limiter = ConnectionLimiter(connection_limits, self.metrics.count_refused_connection)
@@ -277,8 +273,6 @@ class HostServer:
         await self._listener.start(self._runner, address.socket)
         await self.hub.start()
         self.channels.start()
-        if self.webhooks is not None:
-            self.webhooks.start()
         await self._features.start(WITH_CLIENTS)
         # In the background, so that neither the start nor the first message waits for it.
         self._warm_up_task = asyncio.create_task(self._warm_up())
@@ -302,8 +296,6 @@ class HostServer:
                 both.create_task(self.off_the_record.shutdown(grace_seconds=grace_seconds))
             await self._features.stop(WITHOUT_TURNS)
             await self.channels.stop()
-            if self.webhooks is not None:
-                await self.webhooks.stop()
             await self._features.stop(WITHOUT_CHANNELS)
             await self.hub.stop()
             self._listener.close()

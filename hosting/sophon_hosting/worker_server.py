@@ -33,7 +33,6 @@ from sophon_hosting.leadership.membership import GroupMembership, is_group
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import host_store
-from sophon_hosting.webhooks.factory import create_webhooks
 
 
 class WorkerServer:
@@ -52,11 +51,8 @@ class WorkerServer:
         self.membership = GroupMembership(services, role="worker", is_shared=is_group(host_store(services), queue))
         approvers = find_operators(services.settings.hub) | self.channels.approvers
         self.host = host = create_host(services, environment, self.channels, queue, self.membership, approvers)
-        self.webhooks = None
         if self.membership.is_shared:
             self.channels.connect(host, has_http=False)
-            by_name = {each.name: each for each in self.channels.channels}
-            self.webhooks = create_webhooks(services, host, environment, by_name)
         process = HostProcess(
             host,
             environment,
@@ -83,8 +79,6 @@ class WorkerServer:
         await self.host.start()
         await self._features.start(BEFORE_CLIENTS)
         self.channels.start()
-        if self.webhooks is not None:
-            self.webhooks.start()
         await self._features.start(WITH_CLIENTS)
 
     async def shutdown(self, grace_seconds: float = SHUTDOWN_GRACE_SECONDS) -> None:
@@ -99,8 +93,6 @@ class WorkerServer:
             await self.host.shutdown(grace_seconds=grace_seconds)
             await self._features.stop(WITHOUT_TURNS)
             await self.channels.stop()
-            if self.webhooks is not None:
-                await self.webhooks.stop()
             await self._features.stop(WITHOUT_CHANNELS)
             if self._health is not None:
                 await self._health.cleanup()

@@ -1,9 +1,12 @@
 """Start and stop of the services of features, in the order of their phases."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sophon_hosting.features.feature import Feature, HostProcess, Phase, Startable
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 BEFORE_CLIENTS: Final = (Phase.SETTINGS, Phase.AFTER_TURNS, Phase.WORK)
 """Phases that start when the host runs and clients cannot connect yet."""
@@ -28,8 +31,9 @@ class FeatureLifecycle:
     """Creates the services of features, in the order of these, and starts and stops those that have a phase."""
 
     def __init__(self, features: Iterable[Feature], process: HostProcess) -> None:
+        self._features, self._host = tuple(features), process.host
         self._by_phase: dict[Phase, list[Startable]] = {each: [] for each in Phase}
-        for declared in (service for feature in features for service in feature.services):
+        for declared in (service for feature in self._features for service in feature.services):
             service = declared.create(process)
             if service is None:
                 continue
@@ -37,6 +41,10 @@ class FeatureLifecycle:
                 process.host.feature_services.add(declared.key, service)
             if declared.phase is not None:
                 self._by_phase[declared.phase].append(service)
+
+    def routes(self) -> "list[web.RouteDef]":
+        """Return the routes of the features that are no operations."""
+        return [route for each in self._features if each.routes is not None for route in each.routes(self._host)]
 
     async def start(self, phases: Iterable[Phase]) -> None:
         """Start the services of the phases, in this order."""

@@ -11,7 +11,7 @@ from sophon.traces.folding import TraceFolder
 from sophon.turn.history_redaction import HIDDEN
 from sophon_hosting.client_api.history_view import HistoryView
 from sophon_hosting.events.resume_deduplication import EventDeduplicator
-from sophon_hosting.webhooks.outgoing import OutgoingWebhooks
+from sophon_hosting.features.webhooks.outgoing import OutgoingWebhooks
 
 
 @dataclass(slots=True, kw_only=True)

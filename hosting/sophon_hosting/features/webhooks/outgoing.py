@@ -14,7 +14,7 @@ from sophon.settings.sections.webhooks import OutgoingWebhookSettings
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_hosting.events.wire_event import to_logged_event
-from sophon_hosting.webhooks.incoming import WEBHOOK_CHANNEL
+from sophon_hosting.features.webhooks.incoming import WEBHOOK_CHANNEL
 
 
 class OutgoingWebhooks:

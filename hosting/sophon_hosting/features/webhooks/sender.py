@@ -23,8 +23,8 @@ from sophon_channels.contract import (
     before_no_request,
 )
 from sophon_hosting.events.json_encoding import encode_json
-from sophon_hosting.webhooks.incoming import WEBHOOK_CHANNEL
-from sophon_hosting.webhooks.signatures import sign_event
+from sophon_hosting.features.webhooks.incoming import WEBHOOK_CHANNEL
+from sophon_hosting.features.webhooks.signatures import sign_event
 
 MAX_RETRY_AFTER = timedelta(hours=1)
 """Maximum delay that a receiver may ask for."""

@@ -12,11 +12,11 @@ from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker, find_poll_seconds
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.webhooks.incoming import WEBHOOK_CHANNEL, IncomingWebhooks
 from sophon_hosting.features.webhooks.results import IncomingWebhook, OutgoingWebhook
+from sophon_hosting.features.webhooks.sender import WebhookSender
 from sophon_hosting.host import Host
 from sophon_hosting.store.contract import host_store
-from sophon_hosting.webhooks.incoming import WEBHOOK_CHANNEL, IncomingWebhooks
-from sophon_hosting.webhooks.sender import WebhookSender
 
 TEST_EVENT = "webhook_test"
 """Name of the event that `sophon webhooks test` sends."""

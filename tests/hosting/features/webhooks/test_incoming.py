@@ -15,10 +15,10 @@ from sophon.settings.sections.webhooks import IncomingWebhookSettings
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.client_api.session_scope import to_scoped_session_id
+from sophon_hosting.features.webhooks.incoming import MAX_SESSION_CHARACTERS, find_session_id
+from sophon_hosting.features.webhooks.signatures import sign_event
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.store.sql_host_store import SqlHostStore
-from sophon_hosting.webhooks.incoming import MAX_SESSION_CHARACTERS, find_session_id
-from sophon_hosting.webhooks.signatures import sign_event
 
 SECRET = "a secret of some length"
 WEBHOOK = {"Id": "issues", "Secret": SECRET, "Instructions": "Say what it reports.", "Template": "{{title}}"}

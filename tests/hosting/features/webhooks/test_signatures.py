@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_hosting.webhooks.signatures import SignatureScheme, find_delivery_id, is_signed, sign_event
+from sophon_hosting.features.webhooks.signatures import SignatureScheme, find_delivery_id, is_signed, sign_event
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 SECONDS = str(int(NOW.timestamp()))

@@ -10,11 +10,12 @@ import pytest
 
 from sophon import Services
 from sophon.errors import InputError, SettingsError
+from sophon_hosting.features.webhooks.feature import WEBHOOKS
+from sophon_hosting.features.webhooks.outgoing import remove_content
 from sophon_hosting.host import RunRequest
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.store.sql_host_store import SqlHostStore
-from sophon_hosting.webhooks.outgoing import remove_content
-from tests.hosting.webhooks.receiver import PATIENCE_SECONDS, SECRET, Receiver
+from tests.hosting.features.webhooks.receiver import PATIENCE_SECONDS, SECRET, Receiver
 
 
 @asynccontextmanager
@@ -131,11 +132,12 @@ async def test_deleting_a_session_deletes_what_was_to_be_posted(tmp_path: Path) 
 
 async def test_operators_see_the_webhooks_and_send_a_test() -> None:
     async with Receiver() as receiver, serve(receiver.url) as site:
-        assert site.webhooks is not None
-        await site.webhooks.send_test("monitor")
+        webhooks = site.host.feature_services.find(WEBHOOKS)
+        assert webhooks is not None
+        await webhooks.send_test("monitor")
         (body,) = await receiver.until(1)
         assert body["event"] == "webhook_test"
-        (row,) = await site.webhooks.describe()
+        (row,) = await webhooks.describe()
         assert (row["direction"], row["dead"], SECRET in str(row)) == ("outgoing", 0, False)
 
 

@@ -8,7 +8,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from sophon.clock import SystemClock
-from sophon_hosting.webhooks.signatures import is_signed
+from sophon_hosting.features.webhooks.signatures import is_signed
 
 SECRET = "another secret of some length"
 PATIENCE_SECONDS = 30

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_hosting.webhooks.incoming import (
+from sophon_hosting.features.webhooks.incoming import (
     MAX_TEXT_CHARACTERS,
     find_value,
     passes_filters,

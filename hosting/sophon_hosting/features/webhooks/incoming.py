@@ -21,10 +21,10 @@ from sophon_channels.contract import Channel
 from sophon_channels.webhook_body import WebhookBodyReader, build_closing_response
 from sophon_hosting.channels.owner_rights import find_client_problem, find_level_problem
 from sophon_hosting.client_api.session_scope import to_scoped_session_id
+from sophon_hosting.features.webhooks.signatures import find_delivery_id, is_signed
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
-from sophon_hosting.webhooks.signatures import find_delivery_id, is_signed
 
 log = logging.getLogger("sophon")
 

@@ -1,1 +1,0 @@
-"""Webhooks: signed requests that become messages, and events that are posted to URLs."""
