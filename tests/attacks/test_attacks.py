@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from sophon import Services, ToolCall
-from sophon.mcp.server_call import ServerCall
-from sophon.mcp.server_tools import Request, ServerTools
-from sophon.mcp.tool_definition import ToolDefinition
 from sophon.testing import ScriptedModel
+from sophon_hosting.features.mcp.client.server_call import ServerCall
+from sophon_hosting.features.mcp.client.server_tools import Request, ServerTools
+from sophon_hosting.features.mcp.client.tool_definition import ToolDefinition
 from sophon_middlewares.chains import openparallax, twelve
 from sophon_middlewares.guards.insertion import add_guards
 from tests.attacks.cases import GOALS, LASTING_TASKS, TASKS, Attack, Task, attacks, twins

@@ -18,9 +18,9 @@ from sophon import Risk, Services, tool
 from sophon.clock import SystemClock
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
+from sophon_hosting.features.mcp.server.server import create_server
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import make_app
-from sophon_hosting.mcp_server.server import create_server
 from sophon_hosting.operations.client import AsyncClient
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve

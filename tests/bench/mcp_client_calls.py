@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, suppress
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from tests.mcp.sites import FEATURED, Site, featured, running
+from tests.hosting.features.mcp.client.sites import FEATURED, Site, featured, running
 
 CALLS = 100
 REPETITIONS = 5

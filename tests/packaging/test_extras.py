@@ -57,7 +57,10 @@ def test_what_a_chain_imports_needs_no_extra() -> None:
 @pytest.mark.parametrize("package", ["sophon", "sophon_middlewares"])
 def test_an_optional_package_is_imported_by_the_parts_that_need_it_only(package: str) -> None:
     """A module of the framework imports at its top what the base installs, or it is named here."""
-    optional = {"sophon.stores": {"sqlalchemy", "alembic"}, "sophon.mcp": {"mcp", "mcp_types", "httpx2"}}
+    optional = {
+        "sophon.stores": {"sqlalchemy", "alembic"},
+        "sophon_hosting.features.mcp.client": {"mcp", "mcp_types", "httpx2"},
+    }
     found: dict[str, str] = {}
     for name in list_modules(package):
         file = find_file(name)

@@ -168,7 +168,13 @@ asyncio.run(main())
     modules_loaded_by(code)  # the first start creates the store, for which it needs alembic
     loaded = modules_loaded_by(code)
     assert {name.partition(".")[0] for name in loaded}.isdisjoint(HOST_UNUSED)
-    unused = ("sqlalchemy.orm", "sqlalchemy.dialects.postgresql", "sophon.mcp", "sophon.agents", "sophon.turn.agent")
+    unused = (
+        "sqlalchemy.orm",
+        "sqlalchemy.dialects.postgresql",
+        "sophon_hosting.features.mcp.client",
+        "sophon.agents",
+        "sophon.turn.agent",
+    )
     assert not [name for name in loaded if name.startswith(unused)]
 
 

@@ -16,7 +16,7 @@ from sophon import Services
 from sophon.settings.loader import load_with_layers
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.store.factory import host_store_from_url
-from tests.hosting.live_settings.conftest import KEY, TOKENS, USERS, Provider, provider
+from tests.hosting.features.settings.conftest import KEY, TOKENS, USERS, Provider, provider
 from tests.web.driving import turn, write
 from tests.web.test_looks import PHONE, findings
 

@@ -92,7 +92,7 @@ MODULES: Final[Mapping[str, str]] = {
     "persons": "features.persons.commands",
     "agents": "features.agents.commands",
     "skills": "features.skills.commands",
-    "mcp": "programs.mcp",
+    "mcp": "features.mcp.commands",
     "webhooks": "features.webhooks.commands",
     "snapshots": "features.snapshots.commands",
     "store": "programs.store",

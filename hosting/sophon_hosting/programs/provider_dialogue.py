@@ -19,8 +19,8 @@ from sophon_hosting.cli.bootstrap import create_services, load_cli_settings_with
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.live_settings.live_settings import LiveSettings
-from sophon_hosting.live_settings.provider_setup import ProviderChoice, ProviderSetup, list_types
+from sophon_hosting.features.settings.live_settings import LiveSettings
+from sophon_hosting.features.settings.provider_setup import ProviderChoice, ProviderSetup, list_types
 from sophon_hosting.rendering.control_characters import escape_control_characters
 
 MAX_SHOWN_MODELS = 40

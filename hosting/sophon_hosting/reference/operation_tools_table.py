@@ -1,6 +1,6 @@
 """Table of docs/mcp-server.md: the operations that are tools of MCP."""
 
-from sophon_hosting.mcp_server.operation_tools import OPERATION_TOOLS
+from sophon_hosting.features.mcp.server.operation_tools import OPERATION_TOOLS
 from sophon_hosting.operations.doc_tables import render_table
 from sophon_hosting.operations.permission import TOKEN_ONLY
 

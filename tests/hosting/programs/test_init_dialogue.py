@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from sophon.settings.loader import load_settings
-from tests.hosting.live_settings.conftest import KEY, Provider, provider
+from tests.hosting.features.settings.conftest import KEY, Provider, provider
 
 __all__ = ["provider"]
 

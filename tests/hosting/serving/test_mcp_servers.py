@@ -12,8 +12,8 @@ from sophon_hosting.host import RunRequest
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
-SERVER = str(Path(__file__).parents[2] / "mcp" / "misbehaving_server.py")
-FEATURED = str(Path(__file__).parents[2] / "mcp" / "featured_server.py")
+SERVER = str(Path(__file__).parents[1] / "features/mcp/client/misbehaving_server.py")
+FEATURED = str(Path(__file__).parents[1] / "features/mcp/client/featured_server.py")
 
 
 async def test_a_host_runs_its_servers_until_it_shuts_down() -> None:

@@ -12,7 +12,7 @@ from sophon.errors import SettingsError
 from sophon.security import redact
 from sophon.settings import Settings
 from sophon.settings.loader import load_with_layers
-from sophon_hosting.live_settings.live_settings import LiveSettings
+from sophon_hosting.features.settings.live_settings import LiveSettings
 
 NOBODY = {"OLLAMA_HOST": "127.0.0.1:9"}
 WORDS = "correct-horse-battery-{}"

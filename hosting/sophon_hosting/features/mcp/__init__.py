@@ -1,1 +1,1 @@
-"""MCP servers whose tools the host offers."""
+"""MCP: servers whose tools the host offers (`client`), and the host as a server of its own tools (`server`)."""

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Final
 
 from sophon_hosting.feature_services import ServiceKey
 from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
-from sophon_hosting.mcp_servers import create_mcp_supervisor
+from sophon_hosting.features.mcp.supervisor_factory import create_mcp_supervisor
 
 if TYPE_CHECKING:
-    from sophon.mcp.supervisor import McpSupervisor
+    from sophon_hosting.features.mcp.client.supervisor import McpSupervisor
 
 MCP_SERVERS: Final = ServiceKey["McpSupervisor"]("mcp.servers")
 

@@ -15,7 +15,7 @@ from sophon_hosting.operations.request import Doc, NoFields, Request
 from sophon_hosting.operations.table import Table
 
 if TYPE_CHECKING:
-    from sophon.mcp.supervisor import McpSupervisor
+    from sophon_hosting.features.mcp.client.supervisor import McpSupervisor
 
 log = logging.getLogger("sophon")
 
@@ -37,7 +37,9 @@ async def open_servers(caller: Caller) -> "AsyncGenerator[McpSupervisor | None]"
     if not caller.settings.mcp.servers:
         yield None
         return
-    from sophon.mcp.supervisor import McpSupervisor  # lazy: a host without servers loads nothing of MCP
+    from sophon_hosting.features.mcp.client.supervisor import (
+        McpSupervisor,  # lazy: a host without servers loads nothing of MCP
+    )
 
     servers = McpSupervisor(
         caller.settings,

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from sophon._python.lazy_typed_dict import TypedDict
 
 if TYPE_CHECKING:
-    from sophon.mcp.server_status import ServerStatus, ToolStatus
+    from sophon_hosting.features.mcp.client.server_status import ServerStatus, ToolStatus
 
-# As in `sophon.mcp.server_status`, which a host without MCP servers does not load.
+# As in `sophon_hosting.features.mcp.client.server_status`, which a host without MCP servers does not load.
 ServerState: TypeAlias = Literal["starting", "ready", "failed", "disabled"]
 ToolState: TypeAlias = Literal["offered", "changed", "disabled", "unusable"]
 

@@ -7,9 +7,9 @@ from sophon_hosting.features.feature import Feature, FeatureService, HostProcess
 from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:
-    from sophon_hosting.live_settings.live_settings import LiveSettings
-    from sophon_hosting.live_settings.provider_setup import ProviderSetup
-    from sophon_hosting.live_settings.shared_settings import SharedSettings
+    from sophon_hosting.features.settings.live_settings import LiveSettings
+    from sophon_hosting.features.settings.provider_setup import ProviderSetup
+    from sophon_hosting.features.settings.shared_settings import SharedSettings
 
 LIVE_SETTINGS: Final = ServiceKey["LiveSettings"]("settings.live")
 PROVIDER_SETUP: Final = ServiceKey["ProviderSetup"]("settings.provider_setup")
@@ -18,8 +18,8 @@ PROVIDER_SETUP: Final = ServiceKey["ProviderSetup"]("settings.provider_setup")
 def _create_live_settings(process: HostProcess) -> "LiveSettings | None":
     if process.loaded is None:
         return None
-    from sophon_hosting.live_settings.live_settings import LiveSettings  # lazy: only where there are settings files
-    from sophon_hosting.live_settings.shared_settings import share_change
+    from sophon_hosting.features.settings.live_settings import LiveSettings  # lazy: only where there are settings files
+    from sophon_hosting.features.settings.shared_settings import share_change
 
     host, off = process.host, process.host.off_the_record
     views = [host.services] if off is None else [host.services, off.services]
@@ -33,7 +33,7 @@ def _create_provider_setup(process: HostProcess) -> "ProviderSetup | None":
     live = process.host.feature_services.find(LIVE_SETTINGS)
     if live is None or not process.serves_clients:
         return None
-    from sophon_hosting.live_settings.provider_setup import ProviderSetup  # lazy: see above
+    from sophon_hosting.features.settings.provider_setup import ProviderSetup  # lazy: see above
 
     return ProviderSetup(live, process.services, process.environment, process.on_providers_replaced)
 
@@ -42,7 +42,7 @@ def _create_shared_settings(process: HostProcess) -> "SharedSettings | None":
     live, services = process.host.feature_services.find(LIVE_SETTINGS), process.services
     if live is None or not process.host.membership.is_shared:
         return None
-    from sophon_hosting.live_settings.shared_settings import SharedSettings  # lazy: only in a group of processes
+    from sophon_hosting.features.settings.shared_settings import SharedSettings  # lazy: only in a group of processes
 
     return SharedSettings(live, host_store(services).channel_state, process.host.fanout, services.clock)
 

@@ -6,8 +6,8 @@ from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError, NotFound, SettingsError
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.settings.feature import LIVE_SETTINGS
+from sophon_hosting.features.settings.live_settings import LiveSettings
 from sophon_hosting.features.settings.results import SettingList, SettingView, setting_to_json
-from sophon_hosting.live_settings.live_settings import LiveSettings
 from sophon_hosting.operations.request import NoFields, Request
 from sophon_hosting.operations.table import Table
 

@@ -7,8 +7,8 @@ from sophon.errors import InputError, SettingsError, TrialFailed
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.settings.feature import PROVIDER_SETUP
 from sophon_hosting.features.settings.operations import NO_FILES
+from sophon_hosting.features.settings.provider_setup import ProviderChoice, ProviderSetup
 from sophon_hosting.features.settings.results import OfferedModels, SavedModel, SetupView, offered_models_to_json
-from sophon_hosting.live_settings.provider_setup import ProviderChoice, ProviderSetup
 from sophon_hosting.operations.request import NoFields, Request
 from sophon_hosting.operations.results import Done
 from sophon_hosting.operations.table import Table

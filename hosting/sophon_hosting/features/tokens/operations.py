@@ -8,6 +8,7 @@ from sophon.principals import LOCAL_USER, hub_user_principal
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.rights import HUB_CHANNEL, SCOPES
+from sophon_hosting.features.settings.change_audit import record_change
 from sophon_hosting.features.tokens.administration import (
     DEFAULT_DAYS,
     MAX_DAYS,
@@ -17,7 +18,6 @@ from sophon_hosting.features.tokens.administration import (
     find_user,
 )
 from sophon_hosting.features.tokens.results import NewToken, TokenList, TokenView, UserList, token_to_json
-from sophon_hosting.live_settings.change_audit import record_change
 from sophon_hosting.operations.request import Doc, NoFields, Request
 from sophon_hosting.operations.table import Table
 

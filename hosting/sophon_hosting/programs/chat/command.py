@@ -21,8 +21,8 @@ from sophon_hosting.cli.console.output import create_console
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.error_reporting import write_error
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.features.mcp.supervisor_factory import create_mcp_supervisor
 from sophon_hosting.features.registry import register_feature_tools
-from sophon_hosting.mcp_servers import create_mcp_supervisor
 from sophon_hosting.programs.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.programs.chat.banner import new_session_notices, welcome_lines
 from sophon_hosting.programs.chat.chat_session import SHORT_ID_CHARACTERS, ChatFrontend, TurnChoices
@@ -38,7 +38,7 @@ from sophon_hosting.programs.process_hardening import protect_process
 from sophon_middlewares.inner.call_checks import find_argument_error
 
 if TYPE_CHECKING:
-    from sophon.mcp.supervisor import McpSupervisor
+    from sophon_hosting.features.mcp.client.supervisor import McpSupervisor
 
 MCP_WAIT_SECONDS = 15.0
 """Time that the first turn waits for MCP servers to connect."""

@@ -12,7 +12,7 @@ import pytest
 from sophon.errors import InputError
 from sophon_hosting.cli.settings_file import change_settings_file
 
-SERVER = str(Path(__file__).parents[3] / "mcp" / "misbehaving_server.py")
+SERVER = str(Path(__file__).with_name("client") / "misbehaving_server.py")
 FAILURES = ("environment variable", "there is no program")
 """Of the machine and not of the command line: another exit code."""
 

@@ -12,10 +12,10 @@ import pytest
 from sophon.events import McpServerChanged
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.mcp.feature import MCP_SERVERS
-from sophon_hosting.mcp_servers import create_mcp_supervisor
+from sophon_hosting.features.mcp.supervisor_factory import create_mcp_supervisor
 from tests.hosting.http.conftest import Api
 
-SERVER = str(Path(__file__).parents[3] / "mcp" / "misbehaving_server.py")
+SERVER = str(Path(__file__).with_name("client") / "misbehaving_server.py")
 
 
 async def start(serve: Callable[..., Any], about: Path, heard: list[WireEvent]) -> Api:

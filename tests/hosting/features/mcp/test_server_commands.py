@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-SERVER = str(Path(__file__).parents[3] / "mcp" / "misbehaving_server.py")
+SERVER = str(Path(__file__).with_name("client") / "misbehaving_server.py")
 
 
 def test_a_changed_tool_is_shown_and_accepted(sophon: Callable[..., Any], tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from sophon.stores import OutboundEntry
 from sophon.stores.route_averages.contract import RouteObservation
 from sophon_hosting.features.mcp.feature import MCP_SERVERS
 from sophon_hosting.queue.contract import QueueEntry
+from tests.hosting.features.settings.conftest import KEY, Provider
 from tests.hosting.http.api_shapes.served import PATIENCE_SECONDS, Served
-from tests.hosting.live_settings.conftest import KEY, Provider
 
 OF_OPERATORS = (
     "/api/hosts",

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from tests.hosting.features.settings.conftest import serve_provider
 from tests.hosting.http.api_shapes import clients, conversations, features, fields, operations
 from tests.hosting.http.api_shapes.served import Served, serve
-from tests.hosting.live_settings.conftest import serve_provider
 
 
 async def play(folder: Path) -> Served:

@@ -26,7 +26,7 @@ from tests.hosting.http.api_shapes.recorder import Recorder
 
 PATIENCE_SECONDS = 30
 TOKENS = {"ADA": "token-of-ada", "BOB": "token-of-bob", "OLGA": "token-of-olga"}
-MCP_SERVER = str(Path(__file__).parents[3] / "mcp" / "misbehaving_server.py")
+MCP_SERVER = str(Path(__file__).parents[2] / "features/mcp/client/misbehaving_server.py")
 LONG_TEXT = "a long text " * 10_000
 GOAL_PLAN = {
     "goal": "g",

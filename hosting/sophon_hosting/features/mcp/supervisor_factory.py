@@ -1,0 +1,45 @@
+"""The MCP servers of a host: their supervisor, if the settings name any, whose changes become events."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sophon.events import EventSink, McpServerChanged, NullEventSink
+from sophon.services import Services
+from sophon_hosting.store.contract import host_store
+
+if TYPE_CHECKING:
+    from sophon_hosting.features.mcp.client.server_status import ServerStatus
+    from sophon_hosting.features.mcp.client.supervisor import McpSupervisor
+
+
+def create_mcp_supervisor(
+    services: Services, environment: Mapping[str, str], events: EventSink | None = None
+) -> "McpSupervisor | None":
+    """Return the supervisor of `Mcp.Servers`, not started; None without any, and then nothing of MCP is imported."""
+    if not services.settings.mcp.servers:
+        return None
+    from sophon_hosting.features.mcp.client.supervisor import McpSupervisor  # lazy: see above
+
+    listener = NullEventSink() if events is None else events
+
+    def announce(status: "ServerStatus") -> None:
+        states = [each.state for each in status.tools]
+        listener.emit(
+            McpServerChanged(
+                server=status.id,
+                state=status.state,
+                error=status.error,
+                tools=states.count("offered"),
+                changed=states.count("changed"),
+            )
+        )
+
+    return McpSupervisor(
+        services.settings,
+        toolbox=services.toolbox,
+        states=host_store(services).channel_state,
+        clock=services.clock,
+        environment=environment,
+        folder=services.folder,
+        on_change=announce,
+    )

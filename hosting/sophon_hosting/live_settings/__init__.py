@@ -1,1 +1,0 @@
-"""Settings that an operator changes while the host runs."""
