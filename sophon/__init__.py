@@ -7,6 +7,7 @@ it uses.
 import importlib
 from typing import TYPE_CHECKING
 
+from sophon import redaction
 from sophon._version import __version__
 
 if TYPE_CHECKING:
@@ -67,6 +68,15 @@ __all__ = [
     "__version__",
     "tool",
 ]
+
+
+def _load_redact() -> redaction.Redact:
+    from sophon.security.redaction import redact  # lazy: the rules about secrets are loaded with the first text
+
+    return redact
+
+
+redaction.install(_load_redact)
 
 
 def __getattr__(name: str) -> object:

@@ -1,6 +1,6 @@
 """Documents in a request to a model: PDFs for models that read them, and the line that stands for one elsewhere.
 
-Messages are not stored with documents: `sophon.context.attached_files` makes them from attachments for each request.
+Messages are not stored with documents: `sophon.turn.attached_files` makes them from attachments for each request.
 Sources: Claude docs, PDF support; OpenAI docs, File inputs.
 """
 

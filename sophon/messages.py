@@ -9,7 +9,7 @@ import orjson
 
 from sophon._python.joined_text import join_texts
 from sophon._python.lazy_dataclass import dataclass, new_dict, new_list, slotted_dataclass
-from sophon.security import redact
+from sophon.redaction import redact
 
 if TYPE_CHECKING:
     from sophon.attachments import Attachment
@@ -326,6 +326,14 @@ class Response:
         for name, value in changes.items():
             setattr(copy, name, value)
         return copy
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """Summary that replaces the first `covers` messages (system messages not counted) in the model's view."""
+
+    summary: Message
+    covers: int
 
 
 def to_canonical_json(value: object) -> bytes:

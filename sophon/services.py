@@ -20,7 +20,7 @@ from sophon.composition.configured_parts import (
 )
 from sophon.composition.configured_secrets import collect_secrets
 from sophon.composition.parts import ServiceParts, add_configured_parts
-from sophon.context import Context
+from sophon.context import Context, TurnState
 from sophon.context.message_list import MessageList
 from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
@@ -41,13 +41,7 @@ from sophon.stores.factory import StoreFactory, store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
-from sophon.turn.options import (
-    check_max_iterations,
-    check_tags,
-    check_temperature,
-    check_turn_arguments,
-    parse_planning_mode,
-)
+from sophon.turn import options
 from sophon.turn.provenance import list_message_sources, note_untrusted_source
 from sophon.turn.session_log import SessionLog
 from sophon.turn.system_prompt import DEFAULT_INSTRUCTIONS
@@ -141,8 +135,7 @@ class Services:
         self.agents = create_agent_runtime(settings, folder)
         self.store: Store = parts.store or InMemoryStore(clock=clock)
         self.approvals: ApprovalGate = parts.approvals or RejectingGate()
-        self.operator_policy: OperatorPolicy = UNRESTRICTED
-        """Set by a host, which knows its operators."""
+        self.operator_policy: OperatorPolicy = UNRESTRICTED  # set by a host, which knows its operators
         self.rate_windows = SlidingWindows()
         """Counts in this process; a host of several processes replaces it."""
         self.set_event_sink(parts.events or NullEventSink())
@@ -281,7 +274,7 @@ class Services:
         Raises InputError for an empty message, more images than `MAX_IMAGES`, an unknown planning mode, a ceiling above
         the hard limit or a temperature out of its range, NotFound for an unknown model.
         """
-        check_turn_arguments(
+        options.check_turn_arguments(
             text,
             images,
             attachments,
@@ -300,6 +293,7 @@ class Services:
         session_id = session_id or self.clock.new_id()
         if data_owner is None:
             data_owner = data_owner_of_turn(principal or "", session_id, group=group)
+        limit = None if max_iterations is None else options.check_max_iterations(max_iterations, self.settings)
         ctx = Context(
             services=self,
             stopwatch=Stopwatch(self.clock),
@@ -313,9 +307,9 @@ class Services:
             channel=channel,
             stream=stream,
             model=model,
-            planning=None if planning is None else parse_planning_mode(planning),
-            max_iterations=None if max_iterations is None else check_max_iterations(max_iterations, self.settings),
-            temperature=None if temperature is None else check_temperature(temperature),
+            planning=None if planning is None else options.parse_planning_mode(planning),
+            max_iterations=limit,
+            temperature=None if temperature is None else options.check_temperature(temperature),
             started_at=self.clock.now(),
             has_listeners=self.has_listeners,
             messages=messages,
@@ -324,7 +318,7 @@ class Services:
         if tags:
             from sophon.routing.message_tags import MESSAGE_TAGS  # lazy: few messages have tags
 
-            ctx.put(MESSAGE_TAGS, check_tags(tags))
+            ctx.put(MESSAGE_TAGS, options.check_tags(tags))
         for source in list_message_sources(user) if images or attachments else ():
             note_untrusted_source(ctx, source)
         return ctx
@@ -376,6 +370,12 @@ class Services:
     def restore(self, state: Mapping[str, Any]) -> Context:
         """Restore a suspended turn from what `ctx.state()` returned, ready for `Pipeline.run`. Raises StateError."""
         return Context.from_state(self, state)
+
+    async def show_attachments(self, turn: TurnState, messages: Sequence[Message]) -> list[Message]:
+        """See `TurnServices.show_attachments`."""
+        from sophon.turn.attached_files import show_attachments_of_turn  # lazy: few have files
+
+        return await show_attachments_of_turn(turn, messages, self.store)
 
     async def history(self, session_id: str) -> list[Message]:
         """Return the stored messages of a session; empty for an unknown session."""

@@ -6,10 +6,8 @@ import operator
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, fields
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
-from sophon import events
 from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.cancellation import Cancellation
 from sophon.context.facts import Step
@@ -20,6 +18,9 @@ from sophon.context.state import TurnState
 from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
 from sophon.errors import ChainError
+from sophon.events.base import Event
+from sophon.events.tools import ToolCallCompleted
+from sophon.extensions import Key
 from sophon.messages import NO_USAGE, Message, Response, ToolCall, ToolCallOutcome, ToolResult
 from sophon.models.model import (
     DEFAULT_MAX_TOKENS,
@@ -31,17 +32,20 @@ from sophon.models.model import (
     OnText,
     Purpose,
 )
-from sophon.traces.published_stages import STAGE_TIMES
 
 if TYPE_CHECKING:
     from sophon.context.state_serialization import Snapshot
     from sophon.models.gateway.provider import Candidate
     from sophon.settings import Settings
     from sophon.tools.tool import Tool
+    from sophon.traces.published_stages import StageTimes
     from sophon.traces.recorder import TraceRecorder
     from sophon.traces.stage_clock import StageFrame
 
 _ATTACHMENTS = operator.attrgetter("attachments")
+
+STAGE_TIMES: "Key[StageTimes]" = Key("stage_times")
+"""The times of the turn's published stages; absent in a chain without `PublishedStage`."""
 
 log = logging.getLogger("sophon")
 
@@ -177,7 +181,7 @@ class Context(TurnState):
         """The settings of the turn's services."""
         return self.services.settings
 
-    def emit(self, event: events.Event) -> None:
+    def emit(self, event: Event) -> None:
         """Emit an event to the listeners; never waits, never raises."""
         try:
             event.session_id = self.session_id
@@ -227,10 +231,8 @@ class Context(TurnState):
         gateway = self.services.gateway
         route = route or (self.route if self.route is not None else gateway.candidates())
         if any(map(_ATTACHMENTS, request.messages)):  # no Python call for each message of a long history
-            from sophon.context.attached_files import show_attachments_of_turn  # lazy: few have files
-
-            read = partial(self.services.store.attachments.read, session_id=self.session_id)
-            request = request.copy_with(messages=await show_attachments_of_turn(self, request.messages, read))
+            shown = await self.services.show_attachments(self, request.messages)
+            request = request.copy_with(messages=shown)
         response = await gateway.call(
             request,
             route,
@@ -267,7 +269,7 @@ class Context(TurnState):
             from sophon.tools.untrusted_text import unfence_text  # lazy: the tools need pydantic
 
             self.emit(
-                events.ToolCallCompleted(
+                ToolCallCompleted(
                     call_id=call.id,
                     tool=call.name,
                     outcome=outcome,

@@ -6,7 +6,8 @@ The chunks of one epoch are the turn's text so far: what the model wrote before 
 from typing import Protocol
 
 from sophon._python.joined_text import add_piece, join_texts, separator_after
-from sophon.events import Event, StreamChunk, StreamCompleted, StreamReset
+from sophon.events.base import Event
+from sophon.events.streaming import StreamChunk, StreamCompleted, StreamReset
 from sophon.messages import Message
 from sophon.models.model import OnText
 from sophon.reply_text import collect_earlier_texts

@@ -1,5 +1,6 @@
 """The interface of the services that a context depends on; `sophon.services.Services` implements it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -7,9 +8,11 @@ if TYPE_CHECKING:
     from sophon.agents.runtime import AgentRuntime
     from sophon.approvals import ApprovalGate
     from sophon.clock import Clock
+    from sophon.context.state import TurnState
     from sophon.context.turn_log import TurnLog
-    from sophon.events import EventSink
+    from sophon.events.base import EventSink
     from sophon.learning.contract import Embedder, PolicyCache
+    from sophon.messages import Message
     from sophon.models.gateway.gateway import ModelGateway
     from sophon.operator_policy import OperatorPolicy
     from sophon.routing.router import Router
@@ -155,4 +158,8 @@ class TurnServices(Protocol):
     @property
     def router(self) -> "Router":
         """Decides which models a turn asks. Raises SettingsError if a booster of the settings cannot be imported."""
+        ...
+
+    async def show_attachments(self, turn: "TurnState", messages: "Sequence[Message]") -> "list[Message]":
+        """Return the messages with the contents of their attachments, which the turn keeps for its later rounds."""
         ...

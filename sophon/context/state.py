@@ -13,8 +13,8 @@ from sophon.security.taint import UNTAINTED, Taint
 
 if TYPE_CHECKING:
     from sophon.approvals import Grant
+    from sophon.messages import Compaction
     from sophon.models.gateway.provider import Candidate
-    from sophon.stores.sessions.contract import Compaction
     from sophon.tools.tool import Tool
 
 T = TypeVar("T")

@@ -12,9 +12,8 @@ from sophon.context.state import Tally, TurnState
 from sophon.context.usage_counts import UsageCounts, unrecorded_from_json, unrecorded_to_json
 from sophon.errors import StateError
 from sophon.extensions import Extensions
-from sophon.messages import Message, Role, ToolCall, ToolResult, Usage
+from sophon.messages import Compaction, Message, Role, ToolCall, ToolResult, Usage
 from sophon.security.taint import Taint
-from sophon.stores.sessions.contract import Compaction
 from sophon.tools.registry import ToolRegistry
 from sophon.tools.tool import Risk, Tool
 

@@ -9,7 +9,7 @@ from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.cancellation import Cancellation
 from sophon.clock import Clock
 from sophon.context.facts import TurnFacts
-from sophon.events import Emit, Event
+from sophon.events.base import Emit, Event
 from sophon.messages import Response
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
 from sophon.events.details import EscalationDetail
 from sophon.events.visibility import Plain
-from sophon.security import redact
+from sophon.redaction import redact
 
 GuardDecision: TypeAlias = Literal["allow", "block", "escalate"]
 

@@ -7,7 +7,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
 from sophon.events.details import PlanDetail
 from sophon.events.visibility import Plain, Text
-from sophon.security import redact
+from sophon.redaction import redact
 
 StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
 

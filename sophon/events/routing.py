@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
 from sophon.events.visibility import Plain
-from sophon.security import redact
+from sophon.redaction import redact
 
 Stage: TypeAlias = Literal[
     "classifier",

@@ -5,7 +5,7 @@ from typing import Literal
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
 from sophon.events.visibility import Plain, Text
-from sophon.security import redact
+from sophon.redaction import redact
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
 from sophon.events.visibility import Plain
 from sophon.messages import ToolCallOutcome
-from sophon.security import redact
+from sophon.redaction import redact
 
 
 @dataclass(slots=True, kw_only=True)

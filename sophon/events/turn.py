@@ -9,7 +9,7 @@ from sophon.events.base import Event
 from sophon.events.details import AttachmentDetail, ErrorDetail
 from sophon.events.visibility import Plain, Text, Visibility
 from sophon.messages import FinishReason, Role, Usage
-from sophon.security import redact_message
+from sophon.redaction import redact_message
 
 AgentActivity: TypeAlias = Literal["thinking", "planning", "calling_tool", "waiting_approval", "compacting", "retrying"]
 

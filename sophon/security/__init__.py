@@ -6,8 +6,9 @@ Redaction is imported with this package, because errors use it; the rules of the
 import importlib
 from typing import TYPE_CHECKING
 
+from sophon.redaction import RedactedError, redact_message
 from sophon.security.known_secrets import KNOWN_SECRETS, MARKER
-from sophon.security.redaction import RedactedError, describe_error, redact, redact_and_cut, redact_message
+from sophon.security.redaction import describe_error, redact, redact_and_cut
 from sophon.security.url_secrets import hide_url_secrets, query_secrets, url_secrets
 
 if TYPE_CHECKING:

@@ -1,8 +1,5 @@
 """Redaction: replaces the secrets in a text, by value where the settings know them, else by their form."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.security.known_secrets import KNOWN_SECRETS, MARKER
 from sophon.security.redaction_pieces import CUT_MARGIN, MAX_PIECE, split_pieces
@@ -78,19 +75,6 @@ def _leave_out_last_word(text: str) -> str:
     word = _LAST_WORD_BACKWARDS.match(text[-MAX_WORD_CHARACTERS - 1 :][::-1])
     length = word.end() if word is not None else 0
     return text if length > MAX_WORD_CHARACTERS else text[: len(text) - length]
-
-
-class RedactedError(Exception):
-    """Base class of errors whose text holds no secret from the moment they are made, wherever it goes from there."""
-
-    def __init__(self, *args: object) -> None:
-        super().__init__(*(redact(each) if isinstance(each, str) else each for each in args))
-
-
-def redact_message(error: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an error payload `{code, message, ...}` with its message redacted."""
-    message = error.get("message")
-    return {**error, "message": redact(message)} if isinstance(message, str) else error
 
 
 def describe_error(error: BaseException) -> str:

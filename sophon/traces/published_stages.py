@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events import Stage
-from sophon.extensions import Key
 
 PUBLISHED_ZONE = "published"
 """Zone of a published stage in a trace; the others are those of middlewares."""
@@ -107,7 +106,3 @@ class StageTimes:
 def describe_outcome(error: BaseException) -> str:
     """Return the outcome of a stage that an error has ended."""
     return CANCELLED if isinstance(error, asyncio.CancelledError) else FAILED
-
-
-STAGE_TIMES: Key[StageTimes] = Key("stage_times")
-"""The times of the turn's published stages; absent in a chain without `PublishedStage`."""

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 from sophon.approvals import ApprovalRequest, Decision
-from sophon.context.approval_events import build_request_event
 from sophon.context.context import Context
 from sophon.events import AgentStatus, ApprovalResolved
 from sophon.tools.running_call import RunningCall
+from sophon.turn.approval_events import build_request_event
 
 NOBODY_ANSWERED = "nobody answered in time"
 CANCELLED = "the call that asked has ended"

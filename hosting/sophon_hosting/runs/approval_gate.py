@@ -10,12 +10,12 @@ from typing import TypeAlias
 
 from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.clock import Clock
-from sophon.context.approval_events import build_request_event
 from sophon.errors import NotFound, StoreUnavailable
 from sophon.events import EventSink, NullEventSink
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.runs.contract import Run
+from sophon.turn.approval_events import build_request_event
 from sophon.turn.held_questions import CANCELLED, NOBODY_ANSWERED, Pausable, paused
 from sophon_hosting.completion import complete
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns

@@ -11,7 +11,6 @@ from sophon.autonomy import GOAL_AUTONOMY, Autonomy, requires_confirmation
 from sophon.builtin_tools.questions import chat_ask, find_question_problem, render_question
 from sophon.chain.pipeline import Next
 from sophon.context import Context, Step
-from sophon.context.approval_events import build_request_event
 from sophon.deadline import Deadline, timeout_at
 from sophon.errors import ChainError, CompositionError
 from sophon.events import AgentStatus, ApprovalResolved
@@ -20,6 +19,7 @@ from sophon.security.lasting_effects import has_lasting_effect
 from sophon.security.sliding_windows import RateLimit
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
+from sophon.turn.approval_events import build_request_event
 from sophon.turn.held_questions import HoldingGate
 from sophon_middlewares.inner.announced_requests import note_announced, was_announced
 from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error

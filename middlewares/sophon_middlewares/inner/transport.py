@@ -2,8 +2,8 @@
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.stage_events import emit_stage
 from sophon.models.model import Call, ModelRequest, ModelResponse
+from sophon.turn.stage_events import emit_stage
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
 
 

@@ -2,8 +2,8 @@
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.stage_events import emit_stage
 from sophon.routing.turn_keys import MESSAGE_VECTOR, TASK_PROFILE
+from sophon.turn.stage_events import emit_stage
 
 
 class Classification:

@@ -4,7 +4,6 @@ import logging
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context, TurnServices
-from sophon.context.stage_events import emit_stage
 from sophon.errors import SophonError
 from sophon.failure_log import log_failure
 from sophon.learning.contract import Vector
@@ -14,6 +13,7 @@ from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import to_vector_row
+from sophon.turn.stage_events import emit_stage
 from sophon_middlewares.inner.loop_end import LOOP_END
 from sophon_middlewares.learners.finished_turn import (
     IS_JUDGED,

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.stage_events import emit_stage
 from sophon.extensions import Key
 from sophon.models.model import Call, ModelRequest, ModelResponse
+from sophon.turn.stage_events import emit_stage
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.context_window.window_layer import ContextWindowLayer
 

@@ -7,19 +7,19 @@ from typing import Any
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.stage_events import emit_stage
+from sophon.context.context import STAGE_TIMES
 from sophon.events import Stage
 from sophon.traces.published_stages import (
     CANCELLED,
     DURATION_FIELD,
     FAILED,
     OK,
-    STAGE_TIMES,
     SUSPENDED,
     StageRow,
     StageTimes,
     describe_outcome,
 )
+from sophon.turn.stage_events import emit_stage
 
 
 class PublishedStage:

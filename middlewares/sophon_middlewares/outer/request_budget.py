@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.stage_events import emit_stage
 from sophon.decisions.request_tiers import REQUEST_BUDGETS, RequestTier, find_request_tier
 from sophon.errors import BudgetExceeded
 from sophon.extensions import Key
 from sophon.models.model import Call, ModelRequest, ModelResponse
+from sophon.turn.stage_events import emit_stage
 
 _CALLS: Key[int] = Key("request_budget.calls", dump=int, load=int)
 """Replies that the turn and its plan steps have asked for."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.stage_events import emit_stage
 from sophon.events import Stage
+from sophon.turn.stage_events import emit_stage
 
 
 class StageMark:

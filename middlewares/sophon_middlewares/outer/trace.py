@@ -10,6 +10,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
+from sophon.context.context import STAGE_TIMES
 from sophon.errors import SophonError, StoreError
 from sophon.events import Event, event_from_wire
 from sophon.extensions import Key
@@ -19,7 +20,6 @@ from sophon.security import describe_error
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.traces.contract import TraceWrite
-from sophon.traces.published_stages import STAGE_TIMES
 from sophon.traces.recorder import MAX_ENTRIES, TracedTurn, TraceEnd, TraceRecorder
 from sophon.traces.trace import Trace as TurnTrace
 from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id

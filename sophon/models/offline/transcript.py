@@ -16,7 +16,7 @@ _STEP = re.compile(r"(?:^|(?<=\n\n))Step [^\s:(]{1,80}:\n")
 _SCHEDULED = re.compile(r"\A\[(?:SCHEDULED TASK|TAREA PROGRAMADA):[^\]\n]{0,200}\]\n?")
 """First line of a message that a schedule has sent."""
 _FILE = re.compile(r"(?:\A|\n\n)(?=\[File: [^\n]*\])")
-"""Beginning of a file of a message, as `sophon.context.attached_files` and `sophon.documents` write it."""
+"""Beginning of a file of a message, as `sophon.turn.attached_files` and `sophon.documents` write it."""
 _CALL_ID = re.compile(r"call_(\d{1,9})")
 """Id of a tool call made by the offline model. The other patterns follow the layout of `sophon.plans.step_prompt`; a
 test checks that they match."""

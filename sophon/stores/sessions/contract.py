@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass, new_dict, slotted_dataclass
-from sophon.messages import Message
-from sophon.security import redact_message
+from sophon.messages import Compaction, Message
+from sophon.redaction import redact_message
 from sophon.stores.run_fence import RunFence
 
 SessionKind: TypeAlias = Literal["open", "archived", "pinned"]
@@ -35,14 +35,6 @@ class SessionRecord:
     def __post_init__(self) -> None:
         if self.kind == "failed":
             self.data = redact_message(self.data)
-
-
-@dataclass(frozen=True, slots=True)
-class Compaction:
-    """Summary that replaces the first `covers` messages (system messages not counted) in the model's view."""
-
-    summary: Message
-    covers: int
 
 
 @slotted_dataclass

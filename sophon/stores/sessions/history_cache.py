@@ -13,8 +13,7 @@ from dataclasses import field
 from datetime import datetime
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.messages import Message
-from sophon.stores.sessions.contract import Compaction
+from sophon.messages import Compaction, Message
 
 MAX_CACHED_BYTES = 32 * 1024 * 1024
 """Bytes of all cached histories together: about 20,000 messages of 500 characters."""

@@ -8,11 +8,10 @@ from datetime import datetime
 from sophon._python.lazy_dataclass import dataclass, new_dict, new_list
 from sophon.clock import Clock
 from sophon.errors import InputError
-from sophon.messages import Message
+from sophon.messages import Compaction, Message
 from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.sessions.contract import (
     SUMMARY_FIELDS,
-    Compaction,
     History,
     NewSession,
     SessionKind,

@@ -5,8 +5,8 @@ from datetime import datetime
 from difflib import get_close_matches
 
 from sophon.errors import Busy, InputError, NotFound
-from sophon.messages import to_canonical_json
-from sophon.stores.sessions.contract import Compaction, SessionRecord
+from sophon.messages import Compaction, to_canonical_json
+from sophon.stores.sessions.contract import SessionRecord
 
 
 def assign_seqs(

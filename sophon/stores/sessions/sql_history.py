@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, Integer, Text, bindparam, literal_column, select
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.messages import Message
-from sophon.stores.sessions.contract import Compaction, History
+from sophon.messages import Compaction, Message
+from sophon.stores.sessions.contract import History
 from sophon.stores.sessions.history_cache import CachedHistory, HistoryCache, SessionIdentity, estimate_bytes
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared_statement import PreparedStatement

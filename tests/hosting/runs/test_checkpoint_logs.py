@@ -17,8 +17,8 @@ from sophon import Context, Message, Services, ToolCall
 from sophon.context import Step
 from sophon.errors import StateError
 from sophon.extensions import Key
+from sophon.messages import Compaction
 from sophon.stores import Run
-from sophon.stores.sessions.contract import Compaction
 from sophon.testing import VirtualClock
 from sophon_hosting.runs.checkpoint_builder import LONG_TEXT_CHARACTERS, CheckpointBuilder, CheckpointWrite
 from sophon_hosting.runs.checkpoint_reader import read_checkpoint

@@ -17,7 +17,7 @@ from sophon.context.state_serialization import RECOMPUTED
 from sophon.context.usage_counts import UsageCounts
 from sophon.errors import StateError
 from sophon.extensions import Key
-from sophon.stores.sessions.contract import Compaction
+from sophon.messages import Compaction
 from sophon.testing import VirtualClock
 
 NOTE: Key[list[int]] = Key("note", dump=list, load=list)

@@ -7,11 +7,10 @@ from functools import partial
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, ContextOverflow, ModelError, StoreError
 from sophon.events import AgentStatus
-from sophon.messages import Message
+from sophon.messages import Compaction, Message
 from sophon.models.gateway.message_preparation import is_worth_a_thread
 from sophon.models.model import ModelRequest
 from sophon.settings import ContextWindowSettings
-from sophon.stores.sessions.contract import Compaction
 from sophon.turn.provenance import collect_untrusted_sources
 from sophon.visible_text import is_blank
 from sophon_middlewares.outer.context_window.compaction_breaker import CompactionBreaker

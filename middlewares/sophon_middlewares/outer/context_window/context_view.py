@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
-from sophon.messages import Message
+from sophon.messages import Compaction, Message
 from sophon.models.token_counter import TokenCounter
-from sophon.stores.sessions.contract import Compaction
 from sophon_middlewares.outer.context_window.compaction_mapping import build_compacted_prefix, first_uncovered_index
 from sophon_middlewares.outer.context_window.cut_points import count_leading_system_messages
 from sophon_middlewares.outer.context_window.stale_results import StaleResults

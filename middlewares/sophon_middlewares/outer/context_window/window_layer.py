@@ -7,13 +7,13 @@ from typing import Final, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
+from sophon.context.context import STAGE_TIMES
 from sophon.errors import ContextOverflow, MessageTooLarge
 from sophon.events import ContextCompacted, Stage
 from sophon.messages import Message
 from sophon.models.model import Call, ModelInfo, ModelRequest, ModelResponse
 from sophon.settings import ContextWindowSettings
 from sophon.tools.result_limit import limit_result
-from sophon.traces.published_stages import STAGE_TIMES
 from sophon_middlewares.outer.context_window.compaction import Summariser
 from sophon_middlewares.outer.context_window.compaction_breaker import CompactionBreaker
 from sophon_middlewares.outer.context_window.context_view import ContextView, create_truncated_view, create_view

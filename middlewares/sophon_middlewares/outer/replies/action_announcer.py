@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.stage_events import emit_stage
 from sophon.decisions.action_claims import announce
 from sophon.decisions.patterns import GOAL_REPORT
+from sophon.turn.stage_events import emit_stage
 from sophon_middlewares.outer.replies.turn_actions import (
     has_answer,
     list_actions,

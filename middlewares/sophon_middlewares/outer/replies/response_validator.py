@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.stage_events import emit_stage
 from sophon.decisions.reply_checks import Fault, find_fault
 from sophon.extensions import Key
 from sophon.messages import Message
 from sophon.models.model import Call, ModelRequest, ModelResponse
+from sophon.turn.stage_events import emit_stage
 from sophon_middlewares.inner.reply import append_reply, withdraw_reply
 from sophon_middlewares.outer.planning.plan_state import PLAN_STATE
 from sophon_middlewares.outer.replies.turn_actions import (

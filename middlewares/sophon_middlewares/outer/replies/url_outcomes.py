@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.stage_events import emit_stage
 from sophon.decisions.url_outcomes import add_url_outcomes, collect_url_outcomes
+from sophon.turn.stage_events import emit_stage
 from sophon_middlewares.outer.replies.turn_actions import has_answer, list_actions, note_step_actions, replace_text
 
 

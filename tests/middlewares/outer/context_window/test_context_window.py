@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sophon import Context, Message, ModelRequest, ModelResponse, Next, Pipeline, Response, Services, ToolCall, tool
 from sophon.errors import BadRequest, BudgetExceeded, ContextOverflow, MessageTooLarge
 from sophon.events import AgentStatus, ContextCompacted, StreamChunk
+from sophon.messages import Compaction
 from sophon.models.token_counter import TokenCounter
 from sophon.settings import ContextWindowSettings
-from sophon.stores.sessions.contract import Compaction
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares.inner.agentic_loop import AgenticLoop
 from sophon_middlewares.inner.llm_invoker import LlmInvoker

@@ -9,7 +9,8 @@ from sophon.context import Step
 from sophon.errors import ModelError, StoreUnavailable
 from sophon.events import Message as MessageAdded
 from sophon.events import TaskCompleted, TaskFailed, TaskStarted
-from sophon.stores.sessions.contract import Compaction, SessionRecord
+from sophon.messages import Compaction
+from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import EventRecorder, ScriptedModel
 from sophon.turn.history_redaction import HIDDEN
 from sophon_hosting.runs.checkpoint_builder import CheckpointBuilder

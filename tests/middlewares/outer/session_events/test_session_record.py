@@ -27,10 +27,11 @@ from sophon import (
 from sophon.errors import ModelError, StoreError
 from sophon.events import Event, StreamChunk, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.events import Message as MessageAdded
+from sophon.messages import Compaction
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.sessions.contract import Compaction, History, SessionRecord
+from sophon.stores.sessions.contract import History, SessionRecord
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript

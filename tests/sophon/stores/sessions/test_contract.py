@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from sophon.errors import InputError, NotFound
-from sophon.messages import Message, Reasoning, ToolCall
+from sophon.messages import Compaction, Message, Reasoning, ToolCall
 from sophon.stores.contract import Store
-from sophon.stores.sessions.contract import Compaction, SessionRecord, SessionTotals
+from sophon.stores.sessions.contract import SessionRecord, SessionTotals
 from sophon.testing import VirtualClock
 
 

@@ -10,10 +10,9 @@ from typing import Any, TypeAlias
 import pytest
 from sqlalchemy import Connection
 
-from sophon.messages import Message, ToolCall
+from sophon.messages import Compaction, Message, ToolCall
 from sophon.stores import SessionRecord, Store
 from sophon.stores.sessions import sql_history
-from sophon.stores.sessions.contract import Compaction
 from sophon.stores.sessions.history_cache import CachedHistory, HistoryCache, estimate_bytes
 from sophon.stores.sessions.sql_history import PIECE_BYTES, PIECE_RECORDS, load_history
 from sophon.testing import VirtualClock

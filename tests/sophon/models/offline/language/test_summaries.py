@@ -3,7 +3,6 @@
 import pytest
 
 from sophon.attachments import Attachment
-from sophon.context.attached_files import fence_file
 from sophon.messages import Message
 from sophon.models.offline.language.summaries import (
     compact_messages,
@@ -11,6 +10,7 @@ from sophon.models.offline.language.summaries import (
     make_title,
     summarise_texts,
 )
+from sophon.turn.attached_files import fence_file
 
 PETS = "Cats are small. Dogs are big. Cats and dogs are pets. The moon is far away."
 

@@ -7,6 +7,7 @@ knows the model which is asked in the end.
 import base64
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from typing import Final, TypeAlias
 
@@ -18,6 +19,7 @@ from sophon.extensions import Key
 from sophon.images import Image
 from sophon.media_types import decode_text
 from sophon.messages import Message
+from sophon.stores.contract import Store
 from sophon.tools.untrusted_text import ATTACHED_FILE, fence_text
 
 MAX_REQUEST_BYTES: Final = 20_000_000
@@ -64,12 +66,13 @@ async def show_attachments(
     return result[::-1]
 
 
-async def show_attachments_of_turn(turn: TurnState, messages: Sequence[Message], read: ReadFile) -> list[Message]:
+async def show_attachments_of_turn(turn: TurnState, messages: Sequence[Message], store: Store) -> list[Message]:
     """Return the messages with the contents of their attachments; the turn keeps what was read for its later rounds."""
     shown: Shown | None = turn.get(SHOWN_MESSAGES)
     if shown is None:
         shown = {}
         turn.put(SHOWN_MESSAGES, shown)
+    read = partial(store.attachments.read, session_id=turn.session_id)
     return await show_attachments(messages, read, shown, max_characters=MAX_TEXT_CHARACTERS)
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from sophon import Services
 from sophon.attachments import Attachment
-from sophon.context.attached_files import MAX_REQUEST_BYTES, MAX_REQUEST_IMAGES, fence_file, show_attachments
 from sophon.documents import Document
 from sophon.images import Image
 from sophon.messages import Message
@@ -21,6 +20,7 @@ from sophon.models.token_counter import TokenCounter
 from sophon.stores import InMemoryStore
 from sophon.testing import FunctionModel
 from sophon.tools.untrusted_text import unfence_text
+from sophon.turn.attached_files import MAX_REQUEST_BYTES, MAX_REQUEST_IMAGES, fence_file, show_attachments
 from sophon_middlewares.chains import twelve
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\0\0\0\x01\0" + bytes(20)
