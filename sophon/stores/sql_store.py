@@ -88,7 +88,9 @@ class SqlStore(Store):
         clock = self._clock = clock or SystemClock()
         self._parts = parts = (*CHAIN_PARTS, *parts)
         self._made: dict[type[StorePart], StorePart] = {}
-        added = [table for part in parts for table in part.tables]
+        # A store that a chain has made has the first group of them only.
+        given = [[table for part in each for table in part.tables] for each in (CHAIN_PARTS, parts[len(CHAIN_PARTS) :])]
+        added = [group for group in given if group]
         self.in_memory = url == MEMORY_SCHEME
         """Whether the store is gone with this process."""
         self._database: Database
@@ -133,7 +135,7 @@ class SqlStore(Store):
     @property
     def tables(self) -> Sequence[Table]:
         """The tables of its schema, those of its parts included."""
-        return (*CHAIN_TABLES, *self._database.added)
+        return (*CHAIN_TABLES, *(table for group in self._database.added for table in group))
 
     def part(self, kind: type[P]) -> P:
         """Return the repository of one of the `parts`. Raises LookupError for a class that is none of them."""

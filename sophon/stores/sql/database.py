@@ -3,14 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import URL, Connection, Table
+from sqlalchemy import URL, Connection
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -21,6 +21,7 @@ from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, describe
 from sophon.stores.sql.errors import to_runtime_error, to_store_error
 from sophon.stores.sql.older_hosts import check_no_older_hosts
 from sophon.stores.sql.schema_migration import (
+    AddedTables,
     create_or_migrate_schema,
     find_schema_gaps,
     is_schema_current,
@@ -52,7 +53,7 @@ class Database:
     """Access of the repositories to a database; `ThreadedDatabase` and `MemoryDatabase` implement it.
 
     Every later read sees what a completed write wrote. `health` learns from every operation whether the database is
-    available. `added` are the tables that its schema has beside those of a chain.
+    available. `added` are the groups of tables that its schema has beside those of a chain.
     """
 
     def __init__(
@@ -60,9 +61,9 @@ class Database:
         name: str,
         errors: tuple[type[Exception], ...],
         file: Path | None = None,
-        added: Sequence[Table] = (),
+        added: AddedTables = (),
     ) -> None:
-        self.name, self.file, self.added = name, file, tuple(added)
+        self.name, self.file, self.added = name, file, tuple(map(tuple, added))
         self.health = StoreHealth(name)
         # Prepared statements call the driver directly, so its own errors reach us too.
         self.database_errors = errors
@@ -132,7 +133,7 @@ class ThreadedDatabase(Database):
         url: URL,
         lock_timeout_seconds: float,
         on_open: Callable[[Connection], object],
-        added: Sequence[Table] = (),
+        added: AddedTables = (),
     ) -> None:
         name = describe_url(url)
         self._lock_timeout_seconds = lock_timeout_seconds

@@ -8,7 +8,7 @@ Conversations off the record rely on that.
 
 import sqlite3
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sophon.stores.memory_url import MEMORY_SCHEME
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import PAGE_BYTES
-from sophon.stores.sql.schema_migration import create_or_migrate_schema
+from sophon.stores.sql.schema_migration import AddedTables, create_or_migrate_schema
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ _TEMPLATE_LOCK = threading.Lock()
 class MemoryDatabase(Database):
     """A database that lives as long as this object; closing it deletes nothing, and it needs no opening."""
 
-    def __init__(self, added: Sequence[Table] = ()) -> None:
+    def __init__(self, added: AddedTables = ()) -> None:
         super().__init__(MEMORY_SCHEME, (SQLAlchemyError, sqlite3.Error), added=added)
         self._lock = threading.Lock()
         self._connection: Connection | None = None
@@ -82,12 +82,12 @@ class MemoryDatabase(Database):
 
 
 @cache
-def _engine(added: tuple[Table, ...]) -> Engine:
+def _engine(added: tuple[tuple[Table, ...], ...]) -> Engine:
     """Return the one engine of all databases in memory with these tables, which share its compiled statements."""
     return create_engine("sqlite://", creator=partial(_copy_template, added), poolclass=NullPool)
 
 
-def _copy_template(added: tuple[Table, ...]) -> sqlite3.Connection:
+def _copy_template(added: tuple[tuple[Table, ...], ...]) -> sqlite3.Connection:
     copy = _connect_empty()
     with _TEMPLATE_LOCK:
         _template(added).backup(copy)
@@ -95,7 +95,7 @@ def _copy_template(added: tuple[Table, ...]) -> sqlite3.Connection:
 
 
 @cache
-def _template(added: tuple[Table, ...]) -> sqlite3.Connection:
+def _template(added: tuple[tuple[Table, ...], ...]) -> sqlite3.Connection:
     """Return the database with the schema of which each is a copy: half a millisecond, where the schema takes 16."""
     template = _connect_empty()
     with create_engine("sqlite://", creator=_connect_empty, poolclass=NullPool).connect() as connection:

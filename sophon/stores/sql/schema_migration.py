@@ -6,6 +6,7 @@ The next version of the schema: change the tables, write `migrations/versions/NU
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from sqlalchemy import (
     Column,
@@ -24,6 +25,9 @@ from sqlalchemy.engine.mock import MockConnection
 from sophon.errors import StoreError
 from sophon.stores.sql.schema import CHAIN_TABLES, metadata
 from sophon.stores.sql.schema.schema_metadata import repeat_conditions
+
+AddedTables: TypeAlias = Sequence[Sequence[Table]]
+"""Tables beside those of a chain, in groups: a store has all tables of a group or none of them."""
 
 REVISIONS = ("0001",)
 """The versions, oldest first. Listed here so that a current schema is recognised without importing Alembic."""
@@ -88,15 +92,15 @@ def read_version(connection: Connection) -> str | None:
     return connection.execute(select(_versions.c.version_num)).scalar_one_or_none()
 
 
-def find_schema_gaps(connection: Connection, added: Sequence[Table] = ()) -> list[str]:
+def find_schema_gaps(connection: Connection, added: AddedTables = ()) -> list[str]:
     """Return one line per table or column that the schema lacks, although its version is current.
 
-    Of a store that nobody has opened with the `added` tables, these are no gap: see `lacks_added_tables`.
+    A group of added tables of which it has none is no gap: nobody has opened the store with it.
     """
     present = _read_columns(connection)
-    is_new = not any(table.name in present for table in added)
+    known = [group for group in added if any(table.name in present for table in group)]
     gaps = list[str]()
-    for table in CHAIN_TABLES if is_new else (*CHAIN_TABLES, *added):
+    for table in (*CHAIN_TABLES, *(table for group in known for table in group)):
         columns = present.get(table.name)
         if columns is None:
             gaps.append(f"the table {table.name} is missing")
@@ -105,9 +109,9 @@ def find_schema_gaps(connection: Connection, added: Sequence[Table] = ()) -> lis
     return gaps
 
 
-def lacks_added_tables(connection: Connection, added: Sequence[Table]) -> bool:
-    """Return whether a schema has none of the tables that somebody adds to those of a chain."""
-    return bool(added) and not inspect(connection).has_table(added[0].name)
+def lacks_added_tables(connection: Connection, added: AddedTables) -> bool:
+    """Return whether a schema without gaps lacks a group of the tables that are added to those of a chain."""
+    return any(not inspect(connection).has_table(group[0].name) for group in added)
 
 
 def _read_columns(connection: Connection) -> dict[str, set[str]]:
@@ -121,17 +125,18 @@ def _read_columns(connection: Connection) -> dict[str, set[str]]:
     return columns
 
 
-def create_or_migrate_schema(connection: Connection, added: Sequence[Table] = ()) -> None:
+def create_or_migrate_schema(connection: Connection, added: AddedTables = ()) -> None:
     """Make the schema of an empty database, or what is missing of one, inside the connection's transaction."""
     if not inspect(connection).has_table(VERSION_TABLE):
-        create_tables(connection, (*CHAIN_TABLES, *added))
+        create_tables(connection, (*CHAIN_TABLES, *(table for group in added for table in group)))
         _versions.create(connection)
         connection.execute(insert(_versions).values(version_num=newest_version()))
         return
     if read_version(connection) != newest_version():
         migrate_schema(connection)
-    if lacks_added_tables(connection, added):
-        create_tables(connection, added)
+    for group in added:
+        if lacks_added_tables(connection, (group,)):
+            create_tables(connection, group)
 
 
 def create_tables(connection: Connection | MockConnection, tables: Sequence[Table]) -> None:
