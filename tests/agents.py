@@ -8,8 +8,8 @@ from typing import Any
 from sophon import Context, ModelRequest, ModelResponse, Response, Risk, Services, ToolCall, tool
 from sophon.events import SubAgentChanged
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
+from sophon_middlewares.agents.agents import add_agents
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer.agents import add_agents
 
 Answer = Callable[[ModelRequest], "ModelResponse | str"]
 

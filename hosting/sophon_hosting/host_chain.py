@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Coroutine
 from typing import cast
 
+from sophon.chain.insertion import insert_in_front
 from sophon.chain.pipeline import Pipeline
 from sophon.composition.configured_parts import find_memory_folder
 from sophon.errors import NotFound, SettingsError, SophonError
@@ -18,13 +19,12 @@ from sophon_hosting.model_hooks import add_hooks_of
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.guards.description import CompletesSettings, find_turn_settings
 from sophon_middlewares.guards.insertion import add_guards
-from sophon_middlewares.learners.insertion import add_learning
-from sophon_middlewares.outer.custom_tools import add_custom_tools
-from sophon_middlewares.outer.insertion import insert_in_front
-from sophon_middlewares.outer.memory import add_memory
-from sophon_middlewares.outer.preferences import add_preferences
+from sophon_middlewares.learning.insertion import add_learning
+from sophon_middlewares.memory.memory import add_memory
+from sophon_middlewares.memory.preferences import add_preferences
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
-from sophon_middlewares.outer.skills import add_skills
+from sophon_middlewares.skills.custom_tools import add_custom_tools
+from sophon_middlewares.skills.skills import add_skills
 
 FACTORY_SETTING = "Chain.Factory"
 
@@ -74,7 +74,7 @@ def build_named_chain(services: Services, name: str) -> Pipeline:
     """
     chain = build_chain(services, name)
     if services.settings.chain.name != "twelve" and not any(isinstance(each, CompletesSettings) for each in chain):
-        from sophon_middlewares.outer.chain_defaults import ChainDefaults  # lazy: only some chains have constants
+        from sophon_middlewares.stages.published_settings import ChainDefaults  # lazy: only some chains have constants
 
         chain = insert_in_front(chain, ChainDefaults({}))  # takes those of the host's chain away
     return _complete(chain, services)
@@ -108,7 +108,7 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
     if settings.memory.enabled:
         chain = add_memory(chain, find_memory_folder(services.settings, services.folder), read_daily_log)
     if services.agents is not None:
-        from sophon_middlewares.outer.agents import add_agents  # lazy: most hosts have no agents
+        from sophon_middlewares.agents.agents import add_agents  # lazy: most hosts have no agents
 
         chain = add_agents(chain)
     if services.custom_tools is not None:
@@ -118,16 +118,16 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
     if settings.preferences.enabled:
         chain = add_preferences(chain)
     if settings.replies.is_any_enabled:
-        from sophon_middlewares.outer.replies.insertion import add_reply_stages  # lazy: off by default
+        from sophon_middlewares.replies.insertion import add_reply_stages  # lazy: off by default
 
         chain = add_reply_stages(chain, settings.replies)
     if settings.decisions.enabled:
-        from sophon_middlewares.outer.decision_layer import add_decisions  # lazy: off by default
+        from sophon_middlewares.decisions.decision_layer import add_decisions  # lazy: off by default
 
         chain = add_decisions(chain)
     chain = add_guards(chain, settings.guards)
     if settings.traces.enabled and services.learns:
-        from sophon_middlewares.outer.trace import add_trace  # lazy: only what is traced needs it
+        from sophon_middlewares.traces.trace import add_trace  # lazy: only what is traced needs it
 
         chain = add_trace(chain)
     return chain

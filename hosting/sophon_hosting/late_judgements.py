@@ -9,7 +9,7 @@ from sophon.learning.trajectories import Trajectory
 from sophon.models.turn_meter import metering
 from sophon.services import Services
 from sophon_hosting.store.contract import host_store
-from sophon_middlewares.learners.learning import learn_route, observe_quality
+from sophon_middlewares.learning.learning import learn_route, observe_quality
 from sophon_middlewares.outer.budget.host_meter import HostMeter
 
 log = logging.getLogger("sophon")

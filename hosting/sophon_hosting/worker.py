@@ -41,9 +41,9 @@ from sophon_hosting.runs.turn_factory import build_turn, restart_reply
 from sophon_hosting.runs.turn_services import services_for_turn
 from sophon_hosting.shutdown import drain_or_interrupt
 from sophon_hosting.store.contract import host_store
-from sophon_middlewares.inner.direct_call import DIRECT_CALL
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
-from sophon_middlewares.outer.trace import TRACE_ORIGIN
+from sophon_middlewares.stages.direct_call import DIRECT_CALL
+from sophon_middlewares.traces.trace import TRACE_ORIGIN
 
 log = logging.getLogger("sophon")
 
@@ -53,8 +53,8 @@ class Worker:
 
     A turn may run for `MaxExecutionTime` in total over all its starts, not counting the time it waits for people, nor
     that between its last checkpoint and a kill; then it is stopped wherever it is, and fails with `timeout`. Normally
-    it sums up before, between two calls and with an answer (`sophon_middlewares.inner.turn_time`); this limit is for a
-    call that does not return. A suspended turn is stored and frees its consumer. Order of writes: begin, with the
+    it sums up before, between two calls and with an answer (`sophon_middlewares.tool_calls.turn_time`); this limit is
+    for a call that does not return. A suspended turn is stored and frees its consumer. Order of writes: begin, with the
     user's message if the chain records it (`RunTurnLog.begin`), the rest of the turn, the outcome (or the suspension
     and the hold of the lane), then the queue's ack; after a crash in between, recovery finds the run. While the store
     is unavailable no turn starts, and a running one waits at its next operation on the store, within its time limit. A

@@ -25,7 +25,7 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.vectors.policies import create_policy_cache
 from sophon.testing import FunctionModel
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.learners.insertion import add_learning
+from sophon_middlewares.learning.insertion import add_learning
 
 DIMENSIONS = 384
 REPETITIONS = 60

@@ -40,7 +40,7 @@ from sophon.stores.vectors.contract import VectorRow
 from sophon.testing import FunctionModel
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer.memory import add_memory
+from sophon_middlewares.memory.memory import add_memory
 from tests.bench import memory_questions_held_out
 from tests.bench.memory_questions import ENTRIES, QUESTIONS
 

@@ -11,14 +11,14 @@ from sophon import ModelRequest, ModelResponse, Pipeline, Services, ToolCall, to
 from sophon.events import ContextCompacted, MemoryFlush
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains.constants import DEFAULTS
-from sophon_middlewares.inner.agentic_loop import AgenticLoop
-from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop
+from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.tool_execution import ToolExecution
-from sophon_middlewares.outer.chain_defaults import ChainDefaults
+from sophon_middlewares.memory.memory import Memory
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.context_window.conversation_truncation import GAP_NOTE
-from sophon_middlewares.outer.memory import Memory
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
+from sophon_middlewares.stages.published_settings import ChainDefaults
 
 TURNS = 40
 WINDOWS = (8000, 9000, 10_000, 12_000, 16_000)

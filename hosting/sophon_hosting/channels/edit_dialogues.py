@@ -43,7 +43,7 @@ from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approvals import DecisionRefused, check_decider
 from sophon_hosting.store.contract import host_store
-from sophon_middlewares.inner.call_checks import find_argument_error
+from sophon_middlewares.tool_calls.call_checks import find_argument_error
 
 EDIT_TIMEOUT = timedelta(minutes=10)
 """How long a dialogue waits for the next step."""

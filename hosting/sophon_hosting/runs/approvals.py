@@ -23,8 +23,8 @@ from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.held_questions import HeldQuestions
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.store.contract import HostStore
-from sophon_middlewares.inner.approval import DECIDED_BY_TIMEOUT, timeout_decision
-from sophon_middlewares.inner.call_checks import find_argument_error
+from sophon_middlewares.inner.approval.approval import DECIDED_BY_TIMEOUT, timeout_decision
+from sophon_middlewares.tool_calls.call_checks import find_argument_error
 
 log = logging.getLogger("sophon")
 

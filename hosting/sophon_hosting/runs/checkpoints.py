@@ -7,7 +7,7 @@ from sophon.context import Context
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.checkpoint_store import stage_checkpoint
-from sophon_middlewares.inner.agentic_loop import AgenticLoop
+from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop
 
 
 class Checkpoints:

@@ -6,7 +6,7 @@ from sophon.messages import ToolCall
 from sophon.stores.runs.contract import Run
 from sophon.turn.provenance import CLIENT_SOURCE, note_untrusted_source
 from sophon_hosting.run_authorship import CALL, is_goal_step
-from sophon_middlewares.inner.direct_call import DIRECT_CALL, build_direct_chain
+from sophon_middlewares.stages.direct_call import DIRECT_CALL, build_direct_chain
 
 
 def put_direct_call(ctx: Context, run: Run) -> None:

@@ -16,7 +16,7 @@ from sophon.traces.recorder import TraceEnd
 from sophon.traces.trace import Trace
 from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id, parse_traceparent
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
-from sophon_middlewares.outer.trace import TraceOrigin, build_trace, describe_response
+from sophon_middlewares.traces.trace import TraceOrigin, build_trace, describe_response
 
 TRACEPARENT_OPTION = "traceparent"
 """Option of a run: the header of who sent its message."""

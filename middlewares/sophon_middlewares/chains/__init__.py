@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 from sophon.chain.pipeline import Pipeline
 from sophon.services import Services
-from sophon_middlewares.inner.agentic_loop import AgenticLoop
-from sophon_middlewares.inner.approval import Approval
-from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop
+from sophon_middlewares.inner.approval.approval import Approval
+from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
 from sophon_middlewares.outer.budget.budget import Budget
@@ -15,7 +15,7 @@ from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.planning.planning import Planning
 from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import PromptToolBridge
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
-from sophon_middlewares.outer.tool_filter import ToolFilter
+from sophon_middlewares.outer.tool_filter.tool_filter import ToolFilter
 
 
 def twelve(services: Services) -> Pipeline:

@@ -6,22 +6,22 @@ from sophon.chain.pipeline import Pipeline
 from sophon_middlewares.chains.constants import CLAWDESK
 from sophon_middlewares.chains.stage_names import as_stage
 from sophon_middlewares.guards.authorization import Authorization
-from sophon_middlewares.inner.agentic_loop import AgenticLoop, LoopOptions
-from sophon_middlewares.inner.approval import Approval
-from sophon_middlewares.inner.llm_invoker import LlmInvoker
-from sophon_middlewares.inner.loop_detector import LoopLimits
+from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop, LoopOptions
+from sophon_middlewares.inner.agentic_loop.loop_detector import LoopLimits
+from sophon_middlewares.inner.approval.approval import Approval
+from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
+from sophon_middlewares.memory.preferences import Preferences
 from sophon_middlewares.outer.budget.budget import Budget
 from sophon_middlewares.outer.capability_routing.capability_routing import CapabilityRouting
-from sophon_middlewares.outer.chain_defaults import ChainDefaults
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
-from sophon_middlewares.outer.preferences import Preferences
 from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import PromptToolBridge
-from sophon_middlewares.outer.published_stage import PublishedStage
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
-from sophon_middlewares.outer.tool_split import ToolSplit
-from sophon_middlewares.outer.trace import Trace
+from sophon_middlewares.stages.published_settings import ChainDefaults
+from sophon_middlewares.stages.published_stage import PublishedStage
+from sophon_middlewares.stages.tool_split import ToolSplit
+from sophon_middlewares.traces.trace import Trace
 
 LOOP_LIMITS: Final = LoopLimits(
     window=16,

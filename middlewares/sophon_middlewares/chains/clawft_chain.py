@@ -2,20 +2,20 @@
 
 from sophon.chain.pipeline import Pipeline
 from sophon_middlewares.chains.constants import CLAWFT
-from sophon_middlewares.inner.agentic_loop import AgenticLoop
-from sophon_middlewares.inner.approval import Approval
+from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop
+from sophon_middlewares.inner.approval.approval import Approval
 from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
-from sophon_middlewares.inner.transport import Transport
-from sophon_middlewares.learners.classification import Classification
-from sophon_middlewares.learners.learning import Learning
-from sophon_middlewares.learners.scoring import Scoring
-from sophon_middlewares.outer.assembler import Assembler
+from sophon_middlewares.learning.classification import Classification
+from sophon_middlewares.learning.learning import Learning
+from sophon_middlewares.learning.scoring import Scoring
 from sophon_middlewares.outer.budget.budget import Budget
 from sophon_middlewares.outer.capability_routing.capability_routing import CapabilityRouting
-from sophon_middlewares.outer.chain_defaults import ChainDefaults
 from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import PromptToolBridge
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
+from sophon_middlewares.stages.assembler import Assembler
+from sophon_middlewares.stages.published_settings import ChainDefaults
+from sophon_middlewares.stages.transport import Transport
 
 
 def compose_clawft() -> Pipeline:

@@ -12,19 +12,19 @@ from sophon_middlewares.guards.redaction import Redaction
 from sophon_middlewares.guards.reply_redaction import ReplyRedaction
 from sophon_middlewares.guards.shield import Shield
 from sophon_middlewares.guards.snapshot import Snapshot
-from sophon_middlewares.inner.agentic_loop import AgenticLoop, LoopOptions
-from sophon_middlewares.inner.approval import Approval
-from sophon_middlewares.inner.llm_invoker import LlmInvoker
-from sophon_middlewares.inner.sequential_execution import SequentialExecution
+from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop, LoopOptions
+from sophon_middlewares.inner.approval.approval import Approval
+from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.tool_execution import ToolExecution
 from sophon_middlewares.outer.budget.budget import Budget
 from sophon_middlewares.outer.capability_routing.capability_routing import CapabilityRouting
-from sophon_middlewares.outer.chain_defaults import ChainDefaults
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import PromptToolBridge
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
-from sophon_middlewares.outer.system_prompt import SystemPrompt
-from sophon_middlewares.outer.tools_on_demand import ToolsOnDemand
+from sophon_middlewares.prompt.system_prompt import SystemPrompt
+from sophon_middlewares.stages.published_settings import ChainDefaults
+from sophon_middlewares.stages.sequential_execution import SequentialExecution
+from sophon_middlewares.stages.tools_on_demand import ToolsOnDemand
 
 
 def compose_openparallax() -> Pipeline:

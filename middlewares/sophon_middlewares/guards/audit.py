@@ -16,10 +16,10 @@ from sophon.tools.untrusted_text import unfence_text
 from sophon_middlewares.guards.judgement import GUARD_FAILED, Judgement, apply_judgement
 from sophon_middlewares.guards.redacted_texts import is_redacted
 from sophon_middlewares.guards.verdicts import Verdict, collect_verdicts, take_verdicts
-from sophon_middlewares.inner.call_journal import find_earlier_run
-from sophon_middlewares.inner.call_risk import find_call_risk
-from sophon_middlewares.inner.person_decisions import take_person_decision
-from sophon_middlewares.inner.round_calls import forget_earlier_rounds
+from sophon_middlewares.tool_calls.call_journal import find_earlier_run
+from sophon_middlewares.tool_calls.call_risk import find_call_risk
+from sophon_middlewares.tool_calls.person_decisions import take_person_decision
+from sophon_middlewares.tool_calls.round_calls import forget_earlier_rounds
 
 log = logging.getLogger("sophon.guards")
 

@@ -31,7 +31,7 @@ from sophon.stores.data_labels.contract import LabelWrite, file_key, folder_key,
 from sophon.tools.declared_action_types import is_built_in, list_action_types
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 from sophon.turn.provenance import list_message_sources, list_seen_messages
-from sophon_middlewares.inner.result_redaction import had_key
+from sophon_middlewares.tool_calls.result_redaction import had_key
 
 MAX_PARENTS = 24
 """Folders above a file that are looked up and labelled with it."""

@@ -16,10 +16,10 @@ from sophon_middlewares.guards.protection import Protection
 from sophon_middlewares.guards.rate_limit import RateLimit
 from sophon_middlewares.guards.redaction import Redaction
 from sophon_middlewares.guards.reply_redaction import ReplyRedaction
-from sophon_middlewares.guards.sandbox import Sandbox
 from sophon_middlewares.guards.shield import Shield
 from sophon_middlewares.guards.simulation import Simulation
 from sophon_middlewares.guards.snapshot import Snapshot
+from sophon_middlewares.guards.unsandboxed_programs import Sandbox
 
 _GUARDS: Sequence[tuple[Callable[[GuardsSettings], bool], Callable[[], Middleware]]] = (
     (lambda guards: guards.audit.enabled, Audit),

@@ -9,8 +9,8 @@ from sophon.messages import ToolCall
 from sophon.risk import Risk
 from sophon.turn.provenance import list_person_texts
 from sophon_middlewares.guards.judgement import Judgement, judge_round
-from sophon_middlewares.inner.fast_path_call import is_fast_path
-from sophon_middlewares.inner.recent_tools import list_recent_tools
+from sophon_middlewares.tool_calls.fast_path_call import is_fast_path
+from sophon_middlewares.tool_calls.recent_tools import list_recent_tools
 
 
 class IntentGate:

@@ -13,8 +13,8 @@ from sophon.events import GuardDecision, GuardVerdict
 from sophon.messages import ToolCall
 from sophon.security import describe_error
 from sophon_middlewares.guards.verdicts import Verdict, note_verdict
-from sophon_middlewares.inner.call_journal import find_earlier_run
-from sophon_middlewares.inner.escalations import Escalation, escalate
+from sophon_middlewares.tool_calls.call_journal import find_earlier_run
+from sophon_middlewares.tool_calls.escalations import Escalation, escalate
 
 log = logging.getLogger("sophon.guards")
 

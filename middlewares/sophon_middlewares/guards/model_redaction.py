@@ -13,7 +13,7 @@ from sophon.security import KNOWN_SECRETS, redact
 from sophon.security.stream_redactor import StreamRedactor
 from sophon.security.value_redaction import replace_known_values
 from sophon_middlewares.guards.redacted_texts import RedactedTexts
-from sophon_middlewares.inner.result_redaction import MAX_INLINE_CHARACTERS
+from sophon_middlewares.tool_calls.result_redaction import MAX_INLINE_CHARACTERS
 
 _MESSAGES: Key["RedactedMessages"] = Key("redaction.messages")
 

@@ -19,11 +19,11 @@ from sophon.tools.declared_action_types import list_action_types
 from sophon_middlewares.guards.judgement import PASSED, Judgement
 from sophon_middlewares.guards.protection import find_demanded_tier
 from sophon_middlewares.guards.shield_evaluation import evaluate
-from sophon_middlewares.inner.approval import is_asked_by_risk
-from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error
-from sophon_middlewares.inner.call_risk import find_call_risk
-from sophon_middlewares.inner.escalations import find_escalation
-from sophon_middlewares.inner.rate_slots import take_slot
+from sophon_middlewares.inner.approval.approval import is_asked_by_risk
+from sophon_middlewares.tool_calls.call_checks import find_argument_error, find_call_error
+from sophon_middlewares.tool_calls.call_risk import find_call_risk
+from sophon_middlewares.tool_calls.escalations import find_escalation
+from sophon_middlewares.tool_calls.rate_slots import take_slot
 
 _PASSED = tuple(Judgement("allow", PASSED, "no tier objects", tier) for tier in (0, 1))
 """Judgements by the tier that let the call pass."""

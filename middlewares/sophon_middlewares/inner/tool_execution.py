@@ -25,16 +25,16 @@ from sophon.tools.truncation import truncate
 from sophon.tools.untrusted_text import ExternalText
 from sophon.traces.trace_context import PROPAGATED, derive_span_id
 from sophon.turn.provenance import describe_source, note_fenced_result, note_untrusted_source
-from sophon_middlewares.inner.call_checks import (
+from sophon_middlewares.tool_calls.call_checks import (
     find_argument_error,
     find_call_error,
     find_grant_error,
     find_permission_error,
 )
-from sophon_middlewares.inner.call_journal import find_earlier_run
-from sophon_middlewares.inner.result_redaction import MAX_INLINE_CHARACTERS, redact_result, redact_text
-from sophon_middlewares.inner.tool_limits import keep_reserved_call, note_suspended_call, start_reserved_call
-from sophon_middlewares.inner.turn_time import limit_call_seconds
+from sophon_middlewares.tool_calls.call_journal import find_earlier_run
+from sophon_middlewares.tool_calls.result_redaction import MAX_INLINE_CHARACTERS, redact_result, redact_text
+from sophon_middlewares.tool_calls.tool_limits import keep_reserved_call, note_suspended_call, start_reserved_call
+from sophon_middlewares.tool_calls.turn_time import limit_call_seconds
 
 log = logging.getLogger("sophon.tools")
 

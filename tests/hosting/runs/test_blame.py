@@ -15,7 +15,7 @@ from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.learners.insertion import add_learning
+from sophon_middlewares.learning.insertion import add_learning
 
 EXPIRY = timedelta(minutes=10)
 ASKED = "when does the post office in our street open"

@@ -10,7 +10,7 @@ from sophon.stores.runs.contract import Run
 from sophon_hosting.host import Host
 from sophon_hosting.runs.traces import find_trace_origin
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer.trace import add_trace
+from sophon_middlewares.traces.trace import add_trace
 from tests.hosting.runs.conftest import World
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

@@ -41,8 +41,8 @@ from sophon_hosting.runs.turn_store import TurnStore
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import clawft, twelve
 from sophon_middlewares.guards.insertion import add_guards
-from sophon_middlewares.learners.insertion import add_learning
-from sophon_middlewares.learners.scoring import Scoring
+from sophon_middlewares.learning.insertion import add_learning
+from sophon_middlewares.learning.scoring import Scoring
 from tests import postgres
 from tests.databases import SQLITE, copy_database
 

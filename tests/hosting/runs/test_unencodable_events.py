@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from sophon import Context
+from sophon.chain.insertion import insert_at
 from sophon.chain.pipeline import Next
 from sophon.events import AgentStatus, Event, StageCompleted, TaskCompleted, ToolCallStarted
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer.insertion import insert_at
 
 
 def started(**fields: Any) -> Event:

@@ -20,7 +20,7 @@ from sophon.traces.trace_context import PROPAGATED, TraceContext, find_tracepare
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer.trace import add_trace
+from sophon_middlewares.traces.trace import add_trace
 from tests.hosting.telemetry.collector import Collector, serve, values
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

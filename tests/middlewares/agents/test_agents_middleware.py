@@ -14,8 +14,8 @@ from sophon.testing import FunctionModel
 from sophon.turn.agent import TURN_AGENT, TurnAgent, filter_by_agents
 from sophon.turn.permissions import filter_permitted
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
+from sophon_middlewares.agents.agents import Agents, add_agents
 from sophon_middlewares.chains import clawft, twelve
-from sophon_middlewares.outer.agents import Agents, add_agents
 from tests.agents import Workshop, ask, call
 from tests.gate import Gate
 

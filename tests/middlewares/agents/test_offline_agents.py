@@ -6,8 +6,8 @@ from sophon import Services
 from sophon.events import SubAgentChanged
 from sophon.models.offline import OfflineModel
 from sophon.testing import EventRecorder
+from sophon_middlewares.agents.agents import add_agents
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer.agents import add_agents
 
 
 async def test_the_offline_model_asks_an_agent(tmp_path: Path) -> None:

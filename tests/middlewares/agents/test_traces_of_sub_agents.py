@@ -5,7 +5,7 @@ from pathlib import Path
 from sophon.traces.serialization import trace_from_json, trace_to_json, trace_to_stored
 from sophon.traces.trace import Trace
 from sophon_hosting.features.traces.trace_text import format_trace_tree
-from sophon_middlewares.outer.trace import add_trace
+from sophon_middlewares.traces.trace import add_trace
 from tests.agents import Workshop, ask, call
 
 

@@ -13,7 +13,7 @@ from sophon.builtin_tools.agents import agents_list, agents_run
 from sophon.builtin_tools.sub_agents import OpenAgents
 from sophon.extensions import Key
 from sophon.tools.untrusted_text import find_fence_sources
-from sophon_middlewares.outer import agents as middleware
+from sophon_middlewares.agents import agents as middleware
 from tests.agents import Workshop, ask, call
 from tests.gate import Gate
 

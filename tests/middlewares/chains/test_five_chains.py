@@ -10,7 +10,7 @@ from sophon import Pipeline, Response, Services
 from sophon.errors import BudgetExceeded, ModelError
 from sophon.events import Event
 from sophon_middlewares.chains import CHAINS
-from sophon_middlewares.outer.published_stage import PublishedStage
+from sophon_middlewares.stages.published_stage import PublishedStage
 from tests.middlewares.chains.conversations import CONVERSATIONS, converse
 
 PAGE = (Path(__file__).parents[3] / "docs" / "chains.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from sophon.security.taint import Taint
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, Protection, Shield, ToolExecution
 from sophon_middlewares.chains import openparallax
-from sophon_middlewares.outer.memory import add_memory
+from sophon_middlewares.memory.memory import add_memory
 from tests.middlewares.guards.conftest import Gate
 
 

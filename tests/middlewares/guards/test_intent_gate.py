@@ -11,7 +11,7 @@ from sophon.testing import EventRecorder, ScriptedModel, VirtualClock
 from sophon_hosting.host_chain import build_configured_chain
 from sophon_middlewares.chains import wasp
 from sophon_middlewares.guards.intent_gate import _judge  # pyright: ignore[reportPrivateUsage] - the rule itself
-from sophon_middlewares.inner.fast_path_call import FAST_PATH
+from sophon_middlewares.tool_calls.fast_path_call import FAST_PATH
 from tests.gate import Gate
 
 SENT: list[str] = []

@@ -25,11 +25,11 @@ from sophon.errors import ProviderUnavailable
 from sophon.events import GuardVerdict
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares import MaskPersonalData
+from sophon_middlewares.agents.agents import add_agents
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.guards.simulation import MARKER
-from sophon_middlewares.inner.direct_call import DIRECT_CALL, build_direct_chain
-from sophon_middlewares.outer.agents import add_agents
+from sophon_middlewares.stages.direct_call import DIRECT_CALL, build_direct_chain
 from tests.gate import Gate
 
 ADDRESS, NAME, FOREIGN = "zoë.lovelace@analytical.at", "Zoë Lovelace", "ZOË LOVELACE"

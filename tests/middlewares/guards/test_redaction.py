@@ -27,7 +27,7 @@ from sophon_middlewares import (
 from sophon_middlewares.chains import CHAINS, twelve
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.guards.model_redaction import redact_turn
-from sophon_middlewares.inner import result_redaction
+from sophon_middlewares.tool_calls import result_redaction
 from tests.middlewares.guards.conftest import GuardedTurn, shell_call, write_call
 
 SECRET = "ghp_" + "a1B2c3D4" * 5

@@ -20,7 +20,7 @@ from sophon.tools.untrusted_text import ExternalText, fence_text
 from sophon_middlewares import AgenticLoop, Approval, Budget, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.inner.tool_execution import call_timeout_seconds
-from sophon_middlewares.inner.tool_limits import RESERVED_CALLS
+from sophon_middlewares.tool_calls.tool_limits import RESERVED_CALLS
 from tests.gate import Gate
 
 CHAIN = Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker())

@@ -19,8 +19,8 @@ from sophon_hosting.features.goals.step_text import (
 )
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT, PIECES
 from sophon_hosting.runs.acceptance import RunRequest
-from sophon_middlewares.inner.direct_call import OUTCOME_FIELD
 from sophon_middlewares.inner.tool_execution import INTERRUPTED_RESULT
+from sophon_middlewares.stages.direct_call import OUTCOME_FIELD
 
 RESULTS_SOURCE: Final = "results of a goal's steps"
 """Untrusted source of a turn that reads what other sessions of the goal have returned."""

@@ -37,8 +37,8 @@ from sophon_hosting.features.guards.results import (
     ToolAccess,
 )
 from sophon_middlewares.guards.description import GuardDescription, RuleTable, describe_guards
-from sophon_middlewares.inner.approval import requires_approval
-from sophon_middlewares.inner.call_risk import find_tool_risk
+from sophon_middlewares.inner.approval.approval import requires_approval
+from sophon_middlewares.tool_calls.call_risk import find_tool_risk
 
 ACCESS_TEXTS: Mapping[ToolAccess, str] = {
     "runs": "runs, nobody is asked",

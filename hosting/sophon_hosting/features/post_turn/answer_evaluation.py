@@ -20,7 +20,7 @@ from sophon.security.shield.evaluation import create_canary
 from sophon.security.shield.evaluation_budget import LONGEST_DAY_SECONDS, find_start_of_day
 from sophon.security.sliding_windows import RateLimit
 from sophon.settings import LearningSettings
-from sophon_middlewares.inner.rate_slots import take_slot
+from sophon_middlewares.tool_calls.rate_slots import take_slot
 
 log = logging.getLogger("sophon")
 

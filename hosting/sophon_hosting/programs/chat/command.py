@@ -35,7 +35,7 @@ from sophon_hosting.programs.chat.rendering.terminal_renderer import TerminalRen
 from sophon_hosting.programs.chat.slash_commands import LOCAL_COMMANDS, run_slash_command
 from sophon_hosting.programs.chat.termination_signals import handle_termination_signals
 from sophon_hosting.programs.process_hardening import protect_process
-from sophon_middlewares.inner.call_checks import find_argument_error
+from sophon_middlewares.tool_calls.call_checks import find_argument_error
 
 if TYPE_CHECKING:
     from sophon_hosting.features.mcp.client.supervisor import McpSupervisor

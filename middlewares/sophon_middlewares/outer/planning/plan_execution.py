@@ -13,7 +13,7 @@ from sophon.events import AgentStatus, PlanStepChanged
 from sophon.messages import Response, ToolCall
 from sophon.plans import PlanStep, PlanStepStatus, step_prompt
 from sophon.tools.truncation import truncate
-from sophon_middlewares.inner.reply import end_turn
+from sophon_middlewares.inner.llm_invoker.reply import end_turn
 from sophon_middlewares.outer.planning.plan_state import PlanState
 from sophon_middlewares.outer.planning.synthesis import result_character_limit
 

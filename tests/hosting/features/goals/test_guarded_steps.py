@@ -7,7 +7,7 @@ import pytest
 from sophon.autonomy import AUTONOMIES, Autonomy
 from sophon.risk import Risk
 from sophon.settings import ApprovalSettings
-from sophon_middlewares.inner.approval import is_asked_in_goal
+from sophon_middlewares.inner.approval.approval import is_asked_in_goal
 from tests.hosting.features.goals.conftest import World, plan, step
 
 POLICY = "deny:\n  - name: No notes\n    action_types: [note]\n"

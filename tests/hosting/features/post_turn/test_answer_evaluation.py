@@ -18,7 +18,7 @@ from sophon_hosting.features.post_turn.runner import PostTurnRunner
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.learners.insertion import add_learning
+from sophon_middlewares.learning.insertion import add_learning
 
 Make = Callable[..., Awaitable["Judged"]]
 

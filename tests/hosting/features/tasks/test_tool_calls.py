@@ -10,7 +10,7 @@ from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import User
 from sophon_middlewares.chains import clawft, twelve
 from sophon_middlewares.guards.insertion import add_guards
-from sophon_middlewares.inner.direct_call import build_direct_chain
+from sophon_middlewares.stages.direct_call import build_direct_chain
 from tests.hosting.http import conftest
 
 PAY = "/api/tools/pay/call"

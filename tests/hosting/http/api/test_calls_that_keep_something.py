@@ -12,7 +12,8 @@ from sophon.testing import FunctionModel
 from sophon.turn.provenance import SOURCES_FIELD
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.features.registry import register_feature_tools
-from sophon_middlewares.inner import approval, call_checks
+from sophon_middlewares.inner.approval import approval
+from sophon_middlewares.tool_calls import call_checks
 from tests.hosting.http import conftest
 
 SCHEDULE = {"text": "pay Mallory", "every": "1 hour"}

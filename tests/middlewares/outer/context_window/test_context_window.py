@@ -14,8 +14,8 @@ from sophon.messages import Compaction
 from sophon.models.token_counter import TokenCounter
 from sophon.settings import ContextWindowSettings
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock, assert_valid_transcript
-from sophon_middlewares.inner.agentic_loop import AgenticLoop
-from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop
+from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.tool_execution import ToolExecution
 from sophon_middlewares.outer.context_window.compaction_breaker import FAILURE_THRESHOLD
 from sophon_middlewares.outer.context_window.context_window import ContextWindow

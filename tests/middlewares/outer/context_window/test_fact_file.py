@@ -11,9 +11,9 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import openparallax
 from sophon_middlewares.chains.constants import OPENPARALLAX
-from sophon_middlewares.outer.chain_defaults import complete_settings
+from sophon_middlewares.memory.memory import add_memory
 from sophon_middlewares.outer.context_window.fact_flush import select_text
-from sophon_middlewares.outer.memory import add_memory
+from sophon_middlewares.stages.published_settings import complete_settings
 
 FACT = "Ada lives in Oslo."
 

@@ -10,7 +10,7 @@ from sophon import Message, ModelRequest, Pipeline, Services, ToolCall
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares.chains import clawdesk
-from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.context_window.conversation_truncation import GAP_NOTE
 from sophon_middlewares.outer.context_window.history_limits import limit_history

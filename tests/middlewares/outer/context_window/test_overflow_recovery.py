@@ -8,7 +8,7 @@ from sophon import Message, ModelRequest, Pipeline, Services, ToolCall
 from sophon.errors import ContextOverflow
 from sophon.events import ContextCompacted
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
-from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.context_window.window_layer import next_recovery_step, shrink_results
 

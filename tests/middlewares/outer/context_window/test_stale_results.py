@@ -8,8 +8,7 @@ from sophon import Context, Message, ModelRequest, Pipeline, Services, ToolCall
 from sophon.settings import Settings
 from sophon.testing import FunctionModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares.chains.constants import OPENPARALLAX
-from sophon_middlewares.inner.llm_invoker import LlmInvoker
-from sophon_middlewares.outer.chain_defaults import complete_settings
+from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.context_window.stale_results import (
     count_stale_turns,
@@ -18,6 +17,7 @@ from sophon_middlewares.outer.context_window.stale_results import (
     replace_results,
 )
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
+from sophon_middlewares.stages.published_settings import complete_settings
 
 LONG = "word " * 400
 

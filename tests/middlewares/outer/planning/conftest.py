@@ -13,9 +13,9 @@ from sophon.events import PlanStepChanged
 from sophon.messages import Usage
 from sophon.models.model import Purpose
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock, assert_valid_transcript
-from sophon_middlewares.inner.agentic_loop import AgenticLoop
-from sophon_middlewares.inner.approval import Approval
-from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop
+from sophon_middlewares.inner.approval.approval import Approval
+from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
 from sophon_middlewares.outer.planning.planning import Planning

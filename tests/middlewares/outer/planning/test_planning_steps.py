@@ -6,11 +6,11 @@ from sophon import Context, Decision, ModelRequest, Risk, ToolCall, tool
 from sophon.errors import BadRequest, ChainError
 from sophon.events import AgentStatus, ToolCallStarted
 from sophon.messages import Response
-from sophon_middlewares.inner import turn_time
 from sophon_middlewares.outer.planning import plan_execution
 from sophon_middlewares.outer.planning.plan_execution import result_from_response, step_run_name
 from sophon_middlewares.outer.planning.synthesis import divide_window
-from sophon_middlewares.outer.tool_filter import ToolFilter
+from sophon_middlewares.outer.tool_filter.tool_filter import ToolFilter
+from sophon_middlewares.tool_calls import turn_time
 
 
 async def test_a_diamond_runs_its_sides_together_and_its_ends_alone(stage, plan):

@@ -5,8 +5,8 @@ import pytest
 from sophon import Context, Message, ModelRequest, ModelResponse, Pipeline, Services, ToolCall, tool
 from sophon.events import StreamChunk, ToolCallCompleted, ToolCallStarted
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock
-from sophon_middlewares.inner.agentic_loop import AgenticLoop, LoopOptions
-from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop, LoopOptions
+from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
 from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import PromptToolBridge

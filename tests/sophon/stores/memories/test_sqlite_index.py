@@ -15,8 +15,8 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.testing import FunctionModel
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.learners.insertion import add_learning
-from sophon_middlewares.outer.memory import add_memory
+from sophon_middlewares.learning.insertion import add_learning
+from sophon_middlewares.memory.memory import add_memory
 from tests.databases import copy_database
 
 CANARY = "Xylophonist"

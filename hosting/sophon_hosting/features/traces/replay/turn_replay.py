@@ -30,7 +30,7 @@ from sophon_hosting.host_chain import build_named_chain, build_pipelines
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.chains import CHAINS
-from sophon_middlewares.outer.trace import build_trace, describe_failure, describe_response
+from sophon_middlewares.traces.trace import build_trace, describe_failure, describe_response
 
 log = logging.getLogger("sophon")
 

@@ -23,7 +23,7 @@ from sophon_hosting.rendering.value_formatting import (
     format_duration,
     format_usage_cost,
 )
-from sophon_middlewares.inner.approval import DECIDED_BY_TIMEOUT
+from sophon_middlewares.inner.approval.approval import DECIDED_BY_TIMEOUT
 
 RESULT_CHARACTERS = 60
 REASON_CHARACTERS = 200

@@ -1,0 +1,1 @@
+"""Agents: who answers a turn, with which instructions, tools and sub-agents."""

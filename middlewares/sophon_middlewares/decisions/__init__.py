@@ -1,0 +1,1 @@
+"""The decision layer: rules that answer or direct a message before any model."""

@@ -1,0 +1,68 @@
+"""Sandbox: asks a person about each program that would run outside a sandbox."""
+
+from collections.abc import Awaitable
+
+from sophon.builtin_tools.programs import SANDBOX_GUARDED, describe_missing
+from sophon.chain.pipeline import Next
+from sophon.context import Context
+from sophon.extensions import Key
+from sophon.messages import ToolCall
+from sophon.processes.sandbox_probe import probe_sandbox
+from sophon_middlewares.guards.judgement import Judgement, judge_pending
+from sophon_middlewares.tool_calls.round_calls import forget_earlier_rounds
+
+NO_SANDBOX = "no_sandbox"
+"""Rule of a call that would run outside a sandbox."""
+
+SANDBOX_LOST = "sandbox_lost"
+"""Rule of a call that was judged on a machine with a sandbox, and is resumed on one without."""
+
+_CONFINED: Key[dict[str, bool]] = Key("sandbox.confined", dump=dict, load=dict)
+"""Ids of the calls that were judged to run in the sandbox: whoever approved them has read that they do."""
+
+
+class Sandbox:
+    """Escalates calls of tools that run programs (`sandboxed`) where the sandbox of `Guards.Sandbox` cannot start.
+
+    A person is then asked, whatever is approved automatically or was granted before. Where the sandbox works, the tools
+    run their programs in it by themselves, and this guard says nothing.
+    """
+
+    zone = "inner"
+    unique = True
+    calls_next = True
+    after = ("AgenticLoop", "ParallelExecution")
+    before = ("Approval", "ToolExecution", "LlmInvoker")
+    requires = ("ToolExecution",)
+    settling_only = True
+    acts = {"tool call": "asks a person about a program that would run outside a sandbox"}
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        await judge_pending(ctx, "Sandbox", _judge)
+        ctx.put(SANDBOX_GUARDED, True)
+        await next(ctx)
+
+
+def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
+    tool = ctx.services.registry.get(call.name)
+    return _judge_program(ctx, call) if tool is not None and tool.sandboxed else None
+
+
+async def _judge_program(ctx: Context, call: ToolCall) -> Judgement | None:
+    sandbox, confined = await probe_sandbox(ctx.settings.guards.sandbox.program), _get_confined(ctx)
+    if not sandbox.problem:
+        confined[call.id] = True
+        return None
+    missing = describe_missing(sandbox)
+    if call.id in confined:
+        return Judgement("block", SANDBOX_LOST, f"it was judged to run in a sandbox, and now {missing}")
+    return Judgement("escalate", NO_SANDBOX, f"{missing}, so it would run with the rights of the host")
+
+
+def _get_confined(ctx: Context) -> dict[str, bool]:
+    confined = ctx.get(_CONFINED)
+    if confined is None:
+        confined = dict[str, bool]()
+        ctx.put(_CONFINED, confined)
+    forget_earlier_rounds(ctx, confined)
+    return confined

@@ -1,1 +1,0 @@
-"""Middlewares that score finished turns and keep what can be learnt from them."""

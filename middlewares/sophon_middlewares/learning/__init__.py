@@ -1,0 +1,1 @@
+"""Classification of messages, scoring of answers, and what routing learns from both."""

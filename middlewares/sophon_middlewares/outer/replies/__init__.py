@@ -1,1 +1,0 @@
-"""Stages that check and complete a reply on its way out."""

@@ -1,0 +1,1 @@
+"""ToolFilter, and the mark of a turn without any tool."""

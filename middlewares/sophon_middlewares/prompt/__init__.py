@@ -1,0 +1,1 @@
+"""Sections of the system prompt: their order and the call layer that adds one."""

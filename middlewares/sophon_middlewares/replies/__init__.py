@@ -1,0 +1,1 @@
+"""Checks of a finished reply: claimed actions, announced actions, outcomes of addresses."""

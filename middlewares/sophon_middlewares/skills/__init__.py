@@ -1,0 +1,1 @@
+"""Skills and custom tools: instructions and programs that users and operators add."""

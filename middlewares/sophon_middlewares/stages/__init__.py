@@ -1,0 +1,1 @@
+"""Middlewares of the published chains and of direct calls: what the twelve do not have."""

@@ -1,0 +1,120 @@
+"""Checks of a tool call before it runs: parseable, offered, valid arguments, approved."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sophon.approvals import compute_call_digest
+from sophon.context import Context
+from sophon.errors import InvalidArguments
+from sophon.messages import ToolCall
+from sophon.security.lasting_effects import has_lasting_effect
+from sophon.tools.registry import find_group
+from sophon.tools.tool import Risk, Tool, to_wire_name
+from sophon.turn.chat_overrides import find_chat_overrides
+from sophon.turn.permissions import find_tool_permissions, is_owned_by_other
+from sophon.turn.provenance import has_read_untrusted
+from sophon_middlewares.tool_calls.escalations import find_escalation
+
+LASTING_REFUSAL = (
+    "changes what outlasts this conversation, which has read text of others, and nobody has approved this call"
+)
+
+LOAD_TOOLS = "load_tools"
+"""The tool that offers other tools; always callable, even if the filter withheld it."""
+
+
+def find_call_error(ctx: Context, call: ToolCall, tool: Tool | None) -> str | None:
+    """Return why a call cannot run, as a message for the model, before anybody is asked for approval; None if it
+    can.
+    """
+    if call.malformed is not None:
+        return f"this tool call could not be read: {call.malformed}"
+    if tool is not None and is_owned_by_other(ctx, tool):
+        return f"there is no tool {call.name!r} in this conversation"
+    if tool is not None and not find_chat_overrides(ctx).allows(tool):
+        return f"{call.name} may not be used in this chat"
+    if tool is not None and (tool in ctx.tools or is_offered(ctx, tool)):
+        return _find_problem(ctx, call, tool)
+    if tool is not None and (withheld := find_permission_error(ctx, tool)) is not None:
+        return withheld
+    near = ctx.services.registry.suggest_names(call.name, ctx.tools)
+    hint = f"; near names: {', '.join(near)}" if near else ""
+    named = tool or _find_by_wire_name(ctx, call.name)
+    if named is not None and (group := find_group(named)):
+        hint += f"; {LOAD_TOOLS}(group={group!r}) would offer it"
+    return f"there is no tool {call.name!r} in this conversation{hint}"
+
+
+def _find_by_wire_name(ctx: Context, name: str) -> Tool | None:
+    """Return the tool that a model means by the name that providers see; they translate only those of offered tools."""
+    return next(
+        (
+            each
+            for each in ctx.services.registry
+            if to_wire_name(each.name) == name and not is_owned_by_other(ctx, each)
+        ),
+        None,
+    )
+
+
+def _find_problem(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
+    """Return what the tool itself says against a call with valid arguments; invalid ones are reported elsewhere."""
+    if tool.find_problem is None or find_argument_error(tool, call.arguments) is not None:
+        return None
+    return tool.find_problem(ctx, call.arguments)
+
+
+def find_grant_error(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
+    """Return why a call must not run: it was approved with other arguments, or is of High risk or above, or escalated
+    by a guard, or has a lasting effect after untrusted text, and was not approved; None if it may run.
+    """
+    grant = ctx.grants.get(call.id)
+    escalation = find_escalation(ctx, call)
+    if grant is None and escalation is not None:
+        return f"{escalation.guard} asks a person about {call.name} ({escalation.reason}), and nobody has approved it"
+    if grant is None and has_lasting_effect(tool.name, tool.lasting) and has_read_untrusted(ctx):
+        return f"{call.name} {LASTING_REFUSAL}"
+    if grant is None and tool.risk < Risk.HIGH:
+        return None
+    if grant is None:
+        return f"{call.name} is of {tool.risk.label} risk and nobody has approved this call"
+    if grant.digest != compute_call_digest(ctx.run_id, call):
+        return f"this call of {call.name} is not the one that was approved"
+    return None
+
+
+def find_permission_error(ctx: Context, tool: Tool) -> str | None:
+    """Return why the principal of the turn may not use the tool, if permissions are enforced; None if they may.
+
+    The guard Authorization says so first where it stands. A chain without it obeys the levels all the same.
+    """
+    if not ctx.settings.guards.authorization.enabled:
+        return None
+    permissions = find_tool_permissions(ctx)
+    if permissions.decide(tool.name).allowed:
+        return None
+    return f"{permissions.principal or 'this turn'} (level {permissions.level.label}) may not use {tool.name}"
+
+
+def offer_permitted(ctx: Context) -> None:
+    """Leave out of the turn's tools those that its principal may not use, if permissions are enforced."""
+    if not ctx.settings.guards.authorization.enabled:
+        return
+    permitted = find_tool_permissions(ctx).filter(ctx.tools)
+    if len(permitted) < len(ctx.tools):
+        # A list would be a selection, which `load_tools` extends; see `ToolFilter`.
+        ctx.tools = permitted if isinstance(ctx.tools, list) else tuple(permitted)
+
+
+def is_offered(ctx: Context, tool: Tool) -> bool:
+    """Return whether the model may call the tool in this turn: it was offered, or it is `load_tools`."""
+    return ctx.tools is ctx.services.registry.tools or tool in ctx.tools or tool.name == LOAD_TOOLS
+
+
+def find_argument_error(tool: Tool, arguments: Mapping[str, Any]) -> InvalidArguments | None:
+    """Return how the arguments violate the tool's schema; None if they are valid."""
+    try:
+        tool.schema.validate(tool.name, arguments)
+    except InvalidArguments as error:
+        return error
+    return None

@@ -1,0 +1,1 @@
+"""Trace: what a turn did, step by step, for later questions."""

@@ -1,0 +1,212 @@
+"""Trace: records what a turn does, how long each stage takes, and how it ends."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TypeAlias
+
+from sophon._python.lazy_dataclass import dataclass
+from sophon.chain.insertion import insert_at
+from sophon.chain.order_constraints import get_middleware_name
+from sophon.chain.pipeline import Next, Pipeline
+from sophon.context import Context
+from sophon.context.context import STAGE_TIMES
+from sophon.errors import SophonError, StoreError
+from sophon.events import Event, event_from_wire
+from sophon.extensions import Key
+from sophon.failure_log import log_failure
+from sophon.messages import Response, Usage
+from sophon.security import describe_error
+from sophon.stores.contract import Store
+from sophon.stores.events.contract import LoggedEvent, merge_traces
+from sophon.stores.traces.contract import TraceWrite
+from sophon.traces.recorder import MAX_ENTRIES, TracedTurn, TraceEnd, TraceRecorder
+from sophon.traces.trace import Trace as TurnTrace
+from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id
+
+log = logging.getLogger("sophon")
+
+TraceSink: TypeAlias = Callable[[TurnTrace], None]
+"""Receives the trace of a turn that has ended or waits for a person. Must not block; an exception is logged."""
+
+MAX_LOGGED_EVENTS = 1000
+"""Newest events of the session that are searched for those of earlier starts of the turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOrigin:
+    """What a host knows of a run: its span, that of its sender, and how long it was queued.
+
+    The host stores the trace with the outcome of the run.
+    """
+
+    context: TraceContext
+    sender: TraceContext | None = None
+    queued_ms: int = 0
+    parent_run_id: str = ""
+
+
+TRACE_ORIGIN: Key[TraceOrigin] = Key("trace.origin")
+
+
+class Trace:
+    """Records the turn, its plan steps included, for its trace.
+
+    Outermost behind SessionEvents, so that it has ended when the end of the turn is recorded; SessionEvents itself is
+    not timed. Each stage costs two readings of the clock. On a host the trace is stored in the transaction of the
+    outcome. Elsewhere it is given to `sink`, by default stored when the turn has ended or waits for a person; what
+    cannot be stored is logged. A resumed turn goes on with its stored trace, and with the events that were logged
+    since. Of a turn off the record nothing is recorded. At most `MAX_ENTRIES` events are kept.
+    """
+
+    zone = "outer"
+    unique = True
+    calls_next = True
+    times_stages = True
+    after = ("SessionEvents",)
+    before = (
+        *("Learning", "Scoring", "Classification", "DecisionLayer", "Budget", "CapabilityRouting", "Memory", "Skills"),
+        *("ContextWindow", "ToolFilter", "PromptToolBridge", "Planning", "AgenticLoop", "LlmInvoker"),
+    )
+    acts = {"turn": "records stages, model attempts, tool calls and decisions for the trace"}
+
+    def __init__(self, sink: TraceSink | None = None) -> None:
+        self._sink = sink
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        if ctx.depth or not ctx.services.learns:
+            await next(ctx)
+            return
+        ctx.recorder, ctx.has_listeners = await open_recorder(ctx), True
+        if self._sink is None and ctx.get(TRACE_ORIGIN) is not None:
+            await next(ctx)  # the host builds the trace when it writes the outcome
+            return
+        try:
+            await next(ctx)
+        except (Exception, asyncio.CancelledError) as error:
+            await self._keep(ctx, describe_failure(ctx, error))
+            raise
+        await self._keep(ctx, describe_response(ctx, ctx.response))
+
+    async def _keep(self, ctx: Context, end: TraceEnd) -> None:
+        trace = build_trace(ctx, end)
+        ctx.recorder = None
+        if trace is None:
+            return
+        try:
+            if self._sink is None:
+                await ctx.services.store.traces.add([TraceWrite(trace)])
+            else:
+                self._sink(trace)
+        except Exception as error:  # noqa: BLE001 - a trace that nobody takes must not end the turn
+            log_failure(log, error, "the trace of run %s was not kept", ctx.run_id)
+
+
+async def open_recorder(ctx: Context) -> TraceRecorder:
+    """Return the recorder of a turn, with what is known of its earlier starts if it is resumed."""
+    origin = ctx.get(TRACE_ORIGIN) or TraceOrigin(TraceContext(new_trace_id(), derive_span_id(ctx.run_id)))
+    turn = TracedTurn(
+        ctx.run_id,
+        ctx.session_id,
+        ctx.principal,
+        ctx.channel,
+        origin.queued_ms,
+        origin.parent_run_id,
+        origin.context,
+        origin.sender,
+    )
+    if not ctx.resumed:
+        return TraceRecorder(turn, ctx.services.clock)
+    earlier, logged = await load_earlier_starts(ctx.services.store, ctx.session_id, ctx.run_id)
+    return TraceRecorder(turn, ctx.services.clock, earlier=earlier, logged=logged)
+
+
+async def load_earlier_starts(
+    store: Store, session_id: str, run_id: str
+) -> tuple[TurnTrace | None, Sequence[tuple[datetime, Event]]]:
+    """Return the stored trace of a run, and the newest `MAX_ENTRIES` events of the run that were logged after it."""
+    try:
+        earlier = await store.traces.find(run_id)
+        last = await store.events.last_seq(session_id)
+        events = await store.events.list_after(session_id, max(last - MAX_LOGGED_EVENTS, 0), MAX_LOGGED_EVENTS)
+        traces = await store.events.list_traces(session_id, run_id)
+    except StoreError as error:
+        log_failure(log, error, "earlier starts of run %s are not in its trace", run_id)
+        return None, ()
+    own = merge_traces([each for each in events if each.task_id == run_id], traces)
+    after = earlier.ended_at if earlier is not None else None
+    timed = [
+        (each.at, event)
+        for each in own
+        if each.at is not None and (after is None or each.at > after) and (event := _parse(each)) is not None
+    ]
+    return earlier, timed[-MAX_ENTRIES:]
+
+
+def build_trace(ctx: Context, end: TraceEnd) -> TurnTrace | None:
+    """Return the trace of a turn up to now; None if it is not recorded, or its trace cannot be built."""
+    if ctx.recorder is None:
+        return None
+    registry = ctx.services.registry
+
+    def find_risk(name: str) -> str:
+        tool = registry.get(name)
+        return "" if tool is None else tool.risk.name.lower()
+
+    try:
+        times = ctx.get(STAGE_TIMES)
+        return ctx.recorder.build(end, find_risk=find_risk, redact=ctx.redactor, stage_times=times)
+    except Exception:
+        log.exception("the trace of run %s could not be built", ctx.run_id)
+        return None
+
+
+def describe_response(ctx: Context, response: Response | None) -> TraceEnd:
+    """Return how a turn with this response ended."""
+    reason = response.finish_reason if response is not None else ""
+    return TraceEnd(
+        status="suspended" if reason == "suspended" else "completed",
+        active_seconds=ctx.stopwatch.seconds,
+        finish_reason=reason,
+        iterations=ctx.iteration,
+        usage=_metered(ctx),
+    )
+
+
+def describe_failure(ctx: Context, error: BaseException) -> TraceEnd:
+    """Return how a turn that raised ended."""
+    failed = isinstance(error, Exception)
+    code = error.code if isinstance(error, SophonError) else "internal"
+    return TraceEnd(
+        status="failed" if failed else "cancelled",
+        active_seconds=ctx.stopwatch.seconds,
+        finish_reason="error" if failed else "cancelled",
+        error={"code": code, "message": describe_error(error)} if isinstance(error, Exception) else {},
+        iterations=ctx.iteration,
+        usage=_metered(ctx),
+    )
+
+
+def add_trace(chain: Pipeline) -> Pipeline:
+    """Return the chain with Trace behind its SessionEvents, or as its first middleware.
+
+    A chain that has it is returned as it is. Raises CompositionError.
+    """
+    names = [get_middleware_name(each) for each in chain]
+    if "Trace" in names:
+        return chain
+    return insert_at(chain, names.index("SessionEvents") + 1 if "SessionEvents" in names else 0, Trace())
+
+
+def _metered(ctx: Context) -> Usage | None:
+    metered = ctx.tally.metered
+    return metered.to_usage() if metered.calls else None
+
+
+def _parse(logged: LoggedEvent) -> Event | None:
+    """Return a logged event; None for one that this version does not know, or whose texts are stored elsewhere."""
+    try:
+        return event_from_wire(logged.name, logged.data)
+    except TypeError:
+        return None
