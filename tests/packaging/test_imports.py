@@ -144,9 +144,11 @@ from pathlib import Path
 import sophon_hosting.programs.serve_host  # what the command imports
 from sophon.services import Services
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.store.factory import host_store_from_url
 
 async def main():
-    services = Services.from_settings(environment={{}}, folder=Path({str(tmp_path)!r}))
+    folder = Path({str(tmp_path)!r})
+    services = Services.from_settings(environment={{}}, folder=folder, make_store=host_store_from_url)
     server = HostServer(services, {{}})
     address = bind_address("127.0.0.1", 0)
     with address.socket:
