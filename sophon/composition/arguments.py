@@ -3,10 +3,12 @@
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
+from importlib.util import find_spec
 from typing import Final
 
 from sophon.composition.parts import ServiceParts
 from sophon.errors import CompositionError
+from sophon.extras import install_command
 from sophon.settings import Settings
 from sophon.tools.tool import Tool
 
@@ -43,6 +45,8 @@ def check_service_arguments(parts: ServiceParts, **others: object) -> None:
             raise CompositionError(f"{name}={value.__name__} is a class; give an instance: {name}={value.__name__}()")
         if name in REQUIRED:
             _check_part(name, value)
+            if name == "embedder" and find_spec("numpy") is None:
+                raise CompositionError(f"embedder={value!r:.60} needs the package numpy: {install_command('vectors')}")
         elif name == "tools":
             _check_tools(value)
         elif name == "settings" and not isinstance(value, Settings | Mapping):

@@ -1,6 +1,7 @@
 """What services are assembled from: the parts that were passed, and those that the settings name."""
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,7 +140,8 @@ class _PartsBuilder:
         """Create the embedder, and the cache of routing decisions, which finds them by similarity."""
         parts, embeddings, routing = self._parts, self._settings.embeddings, self._settings.routing
         is_set = bool(embeddings.model_fields_set) or routing.policy_file is not None or routing.learns
-        if not self._uses_defaults and not is_set:
+        # A default needs no extra: without numpy nothing is compared by similarity.
+        if not is_set and (not self._uses_defaults or find_spec("numpy") is None):
             return
         from sophon.models.embeddings.factory import create_cached_embedder  # lazy, as above
         from sophon.stores.vectors.policies import create_policy_cache

@@ -1,4 +1,7 @@
-"""Model catalog: context window, prices and capabilities by model name, from the table that litellm ships."""
+"""Model catalog: context window, prices and capabilities by model name, from the table that litellm ships.
+
+Without litellm the table is that of the version with which this package was made, in `OWN_TABLE`.
+"""
 
 import importlib.util
 from collections.abc import Mapping
@@ -20,7 +23,19 @@ DEFAULT_CAPABILITIES = frozenset({"function_calling", "streaming"})
 
 _TEXT_MODES = frozenset({"chat", "responses", "completion", "embedding"})
 _ALIASES = {"google": "gemini", "azure_openai": "azure", "vertex": "vertex_ai", "bedrock": "bedrock_converse"}
-_FILE = "model_prices_and_context_window_backup.json"
+MODELS_FILE = "model_prices_and_context_window_backup.json"
+"""File of litellm with its table."""
+_TYPES_FILE = "provider_endpoints_support_backup.json"
+_FIELDS = frozenset(
+    {
+        *("litellm_provider", "mode", "max_input_tokens", "max_tokens", "max_output_tokens"),
+        *("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost"),
+        "supports_native_streaming",
+    }
+)
+
+OWN_TABLE = Path(__file__).parent / "model_table" / "models.json"
+"""The table for those without litellm: of the providers that are called without it. `make generate` writes it."""
 
 
 def lookup_model_info(
@@ -116,13 +131,45 @@ def _normalise_capabilities(fields: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(names)
 
 
+def is_litellm_installed() -> bool:
+    """Return whether the extra `litellm` is there; it is not imported, which takes seconds."""
+    return _litellm_folder() is not None
+
+
+def list_table_types() -> frozenset[str]:
+    """Return the provider types of litellm."""
+    folder = _litellm_folder()
+    path = None if folder is None else Path(folder, _TYPES_FILE)
+    if path is None or not path.is_file():
+        return frozenset(_load_own_file()["types"])
+    return frozenset(orjson.loads(path.read_bytes()).get("providers", {}))
+
+
+def shrink_table(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the entries of litellm's table for models that take text, with the fields that are read here."""
+    kept = {name: entry for name, entry in entries.items() if entry.get("mode") in _TEXT_MODES}
+    return {
+        name: {key: value for key, value in entry.items() if key in _FIELDS or (key.startswith("supports_") and value)}
+        for name, entry in kept.items()
+    }
+
+
+def _litellm_folder() -> str | None:
+    spec = importlib.util.find_spec(LITELLM)
+    return spec.submodule_search_locations[0] if spec is not None and spec.submodule_search_locations else None
+
+
 @cache
 def _load_table() -> Mapping[str, Mapping[str, Any]]:
-    spec = importlib.util.find_spec("litellm")
-    if spec is None or not spec.submodule_search_locations:
-        return {}
-    path = Path(spec.submodule_search_locations[0], _FILE)
-    if not path.is_file():
-        return {}
+    folder = _litellm_folder()
+    path = None if folder is None else Path(folder, MODELS_FILE)
+    if path is None or not path.is_file():
+        return _load_own_file()["models"]
     entries: dict[str, dict[str, Any]] = orjson.loads(path.read_bytes())
     return {name: entry for name, entry in entries.items() if entry.get("mode") in _TEXT_MODES}
+
+
+@cache
+def _load_own_file() -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(OWN_TABLE.read_bytes())
+    return found

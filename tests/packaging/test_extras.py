@@ -28,6 +28,41 @@ asyncio.run(main())
 """
 """A chain in one's own process, with the offline model."""
 
+TURN = """
+import asyncio, json, threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from sophon import Services
+from sophon_middlewares.chains import twelve
+
+class Provider(BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        message = {"role": "assistant", "content": f"I am {asked['model']}"}
+        data = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+server = HTTPServer(("127.0.0.1", 0), Provider)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+
+async def main():
+    url = f"http://127.0.0.1:{server.server_port}/v1"
+    given = {"Id": "p", "Type": "groq", "Models": ["openai/gpt-oss-120b"], "Keys": ["k"], "BaseUrl": url}
+    services = Services(settings={"Providers": [given], "Planning": {"Mode": "Never"}})
+    async with services:
+        print((await twelve(services).run(services.turn("Who are you?"))).text)
+
+asyncio.run(main())
+server.shutdown()
+"""
+"""A chain whose model is a provider on loopback, with a price in the table and the default limit on the cost."""
+
 PACKAGES = ("sophon", "sophon_middlewares", "sophon_middlewares.chains")
 """What is imported in a base environment. That of a host, and of channels, needs the extra `host`."""
 
@@ -45,6 +80,11 @@ def test_a_chain_runs_with_the_base_packages_only(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "6 * 7 = 42" in done.stdout
     assert "your cat is Ada" in done.stdout.splitlines()[-1]
+
+
+def test_a_provider_is_called_with_the_base_packages_only(tmp_path: Path) -> None:
+    done = run_with((), TURN, folder=tmp_path)
+    assert (done.stdout.strip(), done.returncode) == ("I am openai/gpt-oss-120b", 0), done.stderr
 
 
 def test_what_a_chain_imports_needs_no_extra() -> None:
@@ -110,8 +150,33 @@ def test_a_host_needs_no_other_extra(tmp_path: Path) -> None:
     assert run_with(["host"], imports, folder=tmp_path).stderr == ""
 
 
+IMPORTS = """
+import asyncio
+from pathlib import Path
+from sophon import Services
+from sophon.learning.hashing_embedder import HashingEmbedder
+from sophon.stores.factory import store_from_url
+"""
 MISSING = {
     "store": ('store_from_url("sqlite:///x.db", folder=Path())', "StoreError", "sqlalchemy", "host"),
+    "embedder": (
+        'Services(settings={"Embeddings": {"Provider": "OpenAi", "Model": "m"}, "Memory": {"Embedder": "Embeddings"}})',
+        "SettingsError",
+        "numpy",
+        "vectors",
+    ),
+    "own embedder": (
+        "Services(embedder=HashingEmbedder())",
+        "CompositionError",
+        "numpy",
+        "vectors",
+    ),
+    "provider": (
+        'Services(settings={"Providers": [{"Id": "b", "Type": "bedrock", "Models": ["m"]}]})',
+        "SettingsError",
+        "litellm",
+        "litellm",
+    ),
     "guard": ("asyncio.run(Services().store.audit.list())", "StoreError", "sqlalchemy", "host"),
 }
 """What a chain can ask for beyond the base: the program, the error, the package and the extra."""
@@ -120,8 +185,8 @@ MISSING = {
 @pytest.mark.parametrize("case", MISSING)
 def test_what_a_chain_lacks_is_named_with_the_command(case: str, tmp_path: Path) -> None:
     program, kind, package, extra = MISSING[case]
-    head = "import asyncio\nfrom pathlib import Path\nfrom sophon import Services\n"
-    done = run_with((), f"{head}from sophon.stores.factory import store_from_url\n{program}", folder=tmp_path)
+    done = run_with((), f"{IMPORTS}\n{program}", folder=tmp_path)
     last = done.stderr.splitlines()[-1]
     assert kind in last
-    assert f'the package {package} is not installed: pip install "sophon-agents[{extra}]"' in last
+    assert package in last
+    assert last.endswith(f'pip install "sophon-agents[{extra}]"')

@@ -3,10 +3,12 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Final
 
 from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, ProviderUnavailable, SettingsError, SophonError
+from sophon.extras import EXTRA_BY_PACKAGE, install_command
 from sophon.learning.contract import Embedder, EmbedderWrapper, Vector
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import DEFAULT_DIMENSIONS, HashingEmbedder
@@ -31,14 +33,23 @@ def create_cached_embedder(
 
     `default_prices` are those of a hosted model whose price is unknown.
 
-    Raises SettingsError for a key that is missing.
+    Raises SettingsError for a key that is missing, and for the extra that the embedder needs.
     """
+    _check_packages(settings)
     embedder = create_embedder(settings, environment)
     if isinstance(embedder, HashingEmbedder):  # it cannot fail
         return CachingEmbedder(embedder)
     info = describe_model(settings, default_prices)
     metered = embedder if info is None else MeteredEmbedder(embedder, info)
     return CachingEmbedder(FailureGuard(metered, clock.monotonic))
+
+
+def _check_packages(settings: EmbeddingsSettings) -> None:
+    """Raise SettingsError if a package is missing: numpy compares vectors, wherever they come from."""
+    for package in ("numpy", "litellm") if settings.provider == "LiteLlm" else ("numpy",):
+        if find_spec(package) is None:
+            missing = f"{settings.provider} needs {package}, which is not installed"
+            raise SettingsError([f"Embeddings.Provider: {missing}; {install_command(EXTRA_BY_PACKAGE[package])}"])
 
 
 def describe_model(settings: EmbeddingsSettings, default_prices: tuple[float, float] | None = None) -> ModelInfo | None:

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.models.providers.defaults import PROVIDER_DEFAULTS
+from sophon.extras import install_command
+from sophon.models.catalog import is_litellm_installed
+from sophon.models.providers.defaults import PROVIDER_DEFAULTS, ProviderDefaults
 from sophon.models.providers.ollama_discovery import (
     HOST_VARIABLE,
     list_ollama_models,
@@ -11,7 +13,7 @@ from sophon.models.providers.ollama_discovery import (
     resolve_ollama_url,
     select_preferred_model,
 )
-from sophon.models.providers.provider_types import OFFLINE, OLLAMA
+from sophon.models.providers.provider_types import OFFLINE, OLLAMA, needs_litellm
 from sophon.settings import ProviderSettings, Secret
 
 
@@ -40,9 +42,11 @@ def discover_providers(environment: Mapping[str, str]) -> list[DiscoveredProvide
     if keyed:
         return [_with_priority(priority, each) for priority, each in enumerate(keyed, start=1)]
     address = resolve_ollama_url(environment)
+    unserved = _find_unserved_key(environment)
+    reason = "no key is set" if unserved is None else f"{unserved} needs litellm ({install_command('litellm')})"
     return [
         _discover_ollama(address, environment)
-        or _offline_provider(f"no key is set, and no Ollama with a model answers at {address}")
+        or _offline_provider(f"{reason}, and no Ollama with a model answers at {address}")
     ]
 
 
@@ -52,13 +56,27 @@ def _offline_provider(reason: str) -> DiscoveredProvider:
 
 
 def _providers_with_key(environment: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
-    """Return (id, variable, type, default model) of every provider whose key is set."""
+    """Return (id, variable, type, default model) of every provider whose key is set, and that can be called."""
     found: list[tuple[str, str, str, str]] = []
     for each in PROVIDER_DEFAULTS:
-        variable = next((name for name in each.key_variables if environment.get(name, "").strip()), None)
-        if variable is not None:
+        variable = _find_key_variable(each, environment)
+        if variable is not None and _is_served(each):
             found.append((each.id, variable, each.type, each.default_model))
     return found
+
+
+def _find_key_variable(defaults: ProviderDefaults, environment: Mapping[str, str]) -> str | None:
+    return next((name for name in defaults.key_variables if environment.get(name, "").strip()), None)
+
+
+def _is_served(defaults: ProviderDefaults) -> bool:
+    return not needs_litellm(defaults.type) or is_litellm_installed()
+
+
+def _find_unserved_key(environment: Mapping[str, str]) -> str | None:
+    """Return the first variable with the key of a provider that only litellm serves, where there is no litellm."""
+    variables = (_find_key_variable(each, environment) for each in PROVIDER_DEFAULTS if not _is_served(each))
+    return next(filter(None, variables), None)
 
 
 def _settings_with_key(provider_id: str, variable: str, provider_type: str, model: str) -> ProviderSettings:

@@ -9,9 +9,10 @@ from typing import Any, cast
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import SettingsError
+from sophon.extras import install_command
 from sophon.messages import Message
 from sophon.models.capabilities import declare_capabilities
-from sophon.models.catalog import LITELLM, OLLAMA_TYPES, lookup_model_info
+from sophon.models.catalog import LITELLM, OLLAMA_TYPES, is_litellm_installed, lookup_model_info
 from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model, ModelInfo, ModelRequest, ModelResponse
@@ -21,7 +22,7 @@ from sophon.models.providers.discovery import DiscoveredProvider, discover_provi
 from sophon.models.providers.hosting import is_private_server
 from sophon.models.providers.http.transport import HttpTransport
 from sophon.models.providers.litellm.model import LiteLLMModel
-from sophon.models.providers.model_listing import HTTP_TYPES, create_http_model, find_base_url
+from sophon.models.providers.model_listing import create_http_model, find_base_url
 from sophon.models.providers.ollama_discovery import (
     list_ollama_models,
     read_context_length,
@@ -29,11 +30,13 @@ from sophon.models.providers.ollama_discovery import (
     select_preferred_model,
 )
 from sophon.models.providers.provider_types import (
+    HTTP_TYPES,
     OFFLINE,
     OLLAMA,
     OPENAI_COMPATIBLE,
     PYTHON,
     list_provider_types,
+    needs_litellm,
     to_litellm_type,
 )
 from sophon.plugins.entry_points import MODELS_GROUP, find_entry_points, load_entry_point
@@ -130,12 +133,12 @@ class _ProviderBuilder:
             return [self._from_factory(factory)]
         if kind in find_entry_points(MODELS_GROUP):
             return [self._from_factory(load_entry_point(find_entry_points(MODELS_GROUP)[kind]))]
-        return self._http_models() if kind in HTTP_TYPES else self._litellm()
+        return self._http_models() if to_litellm_type(kind) in HTTP_TYPES else self._litellm()
 
     def _http_models(self) -> list[Model]:
         settings, transport = self._settings, self._context.transport
         url, num_ctx = self._base_url(), self._num_ctx()
-        infos = [self._info(settings.type, name, url) for name in self._names()]
+        infos = [self._info(to_litellm_type(settings.type), name, url) for name in self._names()]
         return [create_http_model(info, url, settings, transport, num_ctx=num_ctx) for info in infos]
 
     def _num_ctx(self) -> int | None:
@@ -192,13 +195,16 @@ class _ProviderBuilder:
         return url
 
     def _check_type(self) -> None:
-        kind, types = self._settings.type, list_provider_types() | find_entry_points(MODELS_GROUP).keys()
-        if types and kind not in types:
+        kind, plugins = self._settings.type, find_entry_points(MODELS_GROUP).keys()
+        types = list_provider_types() | plugins
+        if kind not in types:
             hint = (
                 suggest_nearest(kind, types)
                 or f"; for a server with an OpenAI-compatible API write {OPENAI_COMPATIBLE!r}"
             )
             raise self._problem("Type", f"{kind!r} is not a provider type{hint}")
+        if needs_litellm(kind) and kind not in plugins and not is_litellm_installed():
+            raise self._problem("Type", f"litellm alone serves {kind!r}: {install_command(LITELLM)}")
 
     def _keys(self) -> list[str]:
         secrets, environment = self._settings.keys, self._context.environment

@@ -17,9 +17,17 @@ from sophon.models.providers.http.transport import HttpTransport
 from sophon.models.providers.ollama.model import OllamaModel
 from sophon.models.providers.ollama.request import OllamaOptions
 from sophon.models.providers.ollama_discovery import resolve_ollama_url
+from sophon.models.providers.openai.dialect import dialect_for_provider
 from sophon.models.providers.openai.model import OPENAI_URL, OpenAIModel
 from sophon.models.providers.provider_http_error import http_error_from_response
-from sophon.models.providers.provider_types import ANTHROPIC, OLLAMA, OPENAI, OPENAI_COMPATIBLE, to_litellm_type
+from sophon.models.providers.provider_types import (
+    ANTHROPIC,
+    COMPATIBLE_URLS,
+    OLLAMA,
+    OPENAI,
+    to_litellm_type,
+    to_wire_model,
+)
 from sophon.models.providers.third_party_json import as_mapping
 from sophon.settings import ProviderSettings
 
@@ -31,19 +39,8 @@ MAX_REPLY_BYTES = 4 * 1024 * 1024
 
 MAX_NAME_CHARACTERS = 200
 
-LISTING_URLS: Mapping[str, str] = {
-    "gemini": "https://generativelanguage.googleapis.com/v1beta/openai",
-    "mistral": "https://api.mistral.ai/v1",
-    "groq": "https://api.groq.com/openai/v1",
-    "deepseek": "https://api.deepseek.com",
-    "xai": "https://api.x.ai/v1",
-    "openrouter": "https://openrouter.ai/api/v1",
-    "together_ai": "https://api.together.xyz/v1",
-    "fireworks_ai": "https://api.fireworks.ai/inference/v1",
-    "cerebras": "https://api.cerebras.ai/v1",
-    "moonshot": "https://api.moonshot.ai/v1",
-}
-"""Base URLs of providers that litellm calls, and that list their models as OpenAI does, for the key's owner only."""
+UNLISTED_TYPES = frozenset({"perplexity", "zai", "dashscope", "minimax"})
+"""Types without a listing in OpenAI's form: their models are those of the catalogue."""
 
 _NOT_FOR_CHAT = (
     *("embed", "whisper", "tts", "dall-e", "moderation", "transcribe", "realtime", "rerank", "image", "audio"),
@@ -51,16 +48,16 @@ _NOT_FOR_CHAT = (
 )
 """Parts of names of models that answer no message."""
 
-HTTP_TYPES = frozenset({OPENAI, OPENAI_COMPATIBLE, ANTHROPIC, OLLAMA})
-"""Provider types with an adapter over the shared transport."""
-
 URL_VARIABLES = {
     OPENAI: ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
     ANTHROPIC: ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"),
+    # Gemini's variable is that of another API.
+    **{kind: (f"{kind.upper().removesuffix('_AI')}_API_BASE",) for kind in COMPATIBLE_URLS if kind != "gemini"},
+    "together_ai": ("TOGETHER_AI_API_BASE",),
 }
 """Environment variables for the base URL, as the provider's client and litellm read them; BaseUrl wins."""
 
-_OWN_URLS = {OPENAI: OPENAI_URL, ANTHROPIC: ANTHROPIC_URL}
+_OWN_URLS = {OPENAI: OPENAI_URL, ANTHROPIC: ANTHROPIC_URL, **COMPATIBLE_URLS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +76,9 @@ async def list_provider_models(
     Raises ProviderHttpError, ModelTimeout, ProviderUnavailable, BadRequest.
     """
     kind = to_litellm_type(settings.type)
-    url = find_base_url(settings, environment) or LISTING_URLS.get(kind)
+    url = find_base_url(settings, environment)
+    if settings.base_url is None and kind in UNLISTED_TYPES:
+        url = None
     names = list_catalog_models(kind) if url is None else await _request_names(kind, url, key, transport)
     chosen = names[:MAX_MODELS] if url is None else [each for each in names if answers_messages(each)][:MAX_MODELS]
     facts = {"hosting": "private"} if kind != OLLAMA and is_private_server(kind, url) else {}
@@ -144,18 +143,20 @@ def _headers(kind: str, key: str | None) -> dict[str, str]:
 
 def find_base_url(settings: ProviderSettings, environment: Mapping[str, str]) -> str | None:
     """Return the base URL of the settings, else of the environment, else the provider's own; None if there is none."""
+    kind = to_litellm_type(settings.type)
     if settings.base_url is not None:
         return settings.base_url
-    if settings.type == OLLAMA:
+    if kind == OLLAMA:
         return resolve_ollama_url(environment)
-    values = (environment.get(name, "").strip() for name in URL_VARIABLES.get(settings.type, ()))
-    return next(filter(None, values), _OWN_URLS.get(settings.type))
+    values = (environment.get(name, "").strip() for name in URL_VARIABLES.get(kind, ()))
+    return next(filter(None, values), _OWN_URLS.get(kind))
 
 
 def create_http_model(
     info: ModelInfo, url: str, settings: ProviderSettings, transport: HttpTransport, *, num_ctx: int | None
 ) -> Model:
     """Create the model of a type in `HTTP_TYPES`; `num_ctx` is the context window that Ollama loads it with."""
+    kind = to_litellm_type(settings.type)
     seconds = settings.timeout.total_seconds()
     if settings.type == ANTHROPIC:
         return AnthropicModel(info, base_url=url, timeout_seconds=seconds, transport=transport)
@@ -170,4 +171,12 @@ def create_http_model(
             transport=transport,
         )
     has_think_tags = settings.think_tags is True
-    return OpenAIModel(info, base_url=url, timeout_seconds=seconds, has_think_tags=has_think_tags, transport=transport)
+    return OpenAIModel(
+        info,
+        base_url=url,
+        timeout_seconds=seconds,
+        has_think_tags=has_think_tags,
+        transport=transport,
+        name=to_wire_model(kind, info.name),
+        dialect=dialect_for_provider(kind, info),
+    )

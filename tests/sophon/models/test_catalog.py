@@ -1,9 +1,14 @@
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
-from sophon.models.catalog import lookup_model_info
+from sophon.models import catalog
+from sophon.models.catalog import OWN_TABLE, list_table_types, lookup_model_info
+from sophon.models.providers.defaults import PROVIDER_DEFAULTS, ProviderDefaults
+from sophon.models.providers.provider_types import needs_litellm
+from sophon_hosting.reference.model_table import render_model_table
 
 
 @pytest.mark.parametrize(
@@ -73,3 +78,28 @@ def test_the_price_of_cached_input_belongs_to_the_prices_of_the_table() -> None:
     assert known.cached_input_price is not None
     assert 0 < known.cached_input_price < known.prices[0]
     assert lookup_model_info("openai", "gpt-5-mini", overrides={"prices": (1.0, 2.0)}).cached_input_price is None
+
+
+def test_the_table_for_those_without_litellm_is_made_from_its_own() -> None:
+    assert OWN_TABLE.read_text(encoding="utf-8") == render_model_table(), "run `make generate`"
+
+
+@pytest.fixture
+def without_litellm(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(catalog, "_litellm_folder", lambda: None)
+    catalog._load_table.cache_clear()
+    yield
+    catalog._load_table.cache_clear()
+
+
+DIRECT = [each for each in PROVIDER_DEFAULTS if not needs_litellm(each.type)]
+
+
+@pytest.mark.parametrize("each", DIRECT, ids=lambda each: each.id)
+def test_the_facts_about_a_model_are_the_same_without_litellm(
+    each: ProviderDefaults, request: pytest.FixtureRequest
+) -> None:
+    known, types = lookup_model_info(each.type, each.default_model), list_table_types()
+    request.getfixturevalue("without_litellm")
+    assert lookup_model_info(each.type, each.default_model) == known
+    assert list_table_types() == types

@@ -9,6 +9,9 @@ from typing import Any
 
 import anyio.to_thread
 
+from sophon.errors import NoProvider
+from sophon.extras import describe_missing_package
+
 LOCAL_TABLE_VARIABLES = (
     "LITELLM_LOCAL_MODEL_COST_MAP",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS",
@@ -57,7 +60,10 @@ def _load() -> ModuleType:
     warnings.filterwarnings(
         "ignore", r"Item '.*' on TypedDict class '.*' is using the `ReadOnly` qualifier", UserWarning
     )
-    module = importlib.import_module("litellm")
+    try:
+        module = importlib.import_module("litellm")
+    except ModuleNotFoundError as error:
+        raise NoProvider(f"this model is called by litellm; {describe_missing_package(error) or error}") from error
     litellm: Any = module
     litellm.telemetry = False
     litellm.suppress_debug_info = True

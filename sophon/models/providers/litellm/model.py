@@ -9,9 +9,10 @@ from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.providers.idle_timeout import IdleTimeout
 from sophon.models.providers.litellm.loader import acquire_clients, load_litellm, release_clients
 from sophon.models.providers.openai.alternation import merge_messages
+from sophon.models.providers.openai.dialect import OpenAIDialect
 from sophon.models.providers.openai.reasoning import fields_to_return
 from sophon.models.providers.openai.request import (
-    OpenAIDialect,
+    add_reasoning_fields,
     build_request_options,
     message_to_json,
     native_tools,
@@ -75,7 +76,8 @@ class LiteLLMModel:
         arguments: dict[str, Any] = {
             "model": self._name,
             "messages": [
-                message_to_json(each, request.model) | reasoning.get(index, {}) for index, each in enumerate(messages)
+                add_reasoning_fields(message_to_json(each, request.model), reasoning.get(index, {}))
+                for index, each in enumerate(messages)
             ],
             # litellm adapts the output limit field and the temperature to the model.
             **build_request_options(request, OpenAIDialect()),

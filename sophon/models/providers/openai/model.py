@@ -14,6 +14,7 @@ from sophon.models.providers.http.event_stream import EventStream
 from sophon.models.providers.http.sse import SseDecoder
 from sophon.models.providers.http.transport import HttpTransport
 from sophon.models.providers.idle_timeout import IdleTimeout
+from sophon.models.providers.openai.dialect import OpenAIDialect
 from sophon.models.providers.openai.reply_stream import check_media_type, read_reply_stream
 from sophon.models.providers.openai.request import RequestWriter, prepare_message, should_stream
 from sophon.models.providers.openai.response import ResponseAccumulator, StreamEmitter, parse_json_object
@@ -28,7 +29,8 @@ class OpenAIModel:
     `timeout_seconds` limits the whole response or, while streaming, the time between two chunks of bytes, whatever they
     hold; connecting takes at most ten seconds. The size of a response is limited while it is read. `has_think_tags`:
     the model writes its reasoning between `<think>` tags in its text. The key is taken from the request; without one no
-    authorization header is sent. `transport` is shared with other models; by default the model has its own.
+    authorization header is sent. `transport` is shared with other models; by default the model has its own. `name` is
+    the model's for the provider, by default that of `info`; so is `dialect`.
     """
 
     def __init__(
@@ -39,12 +41,17 @@ class OpenAIModel:
         timeout_seconds: float = 120.0,
         has_think_tags: bool = False,
         transport: HttpTransport | None = None,
+        name: str | None = None,
+        dialect: OpenAIDialect | None = None,
     ) -> None:
         self.info = info
         self.has_think_tags = has_think_tags
         self._endpoint = endpoint_from_url(extend_path(base_url, "/chat/completions"))
         self._timeout_seconds = timeout_seconds
-        self._writer = RequestWriter(info.name, has_cache_key=_is_openai(base_url))
+        self._writer = RequestWriter(
+            info.name if name is None else name, has_cache_key=_is_openai(base_url), dialect=dialect
+        )
+        self._counts_reasoning_apart = dialect is not None and dialect.counts_reasoning_apart
         self._transport = transport or HttpTransport()
 
     async def warm_up(self) -> None:
@@ -57,7 +64,11 @@ class OpenAIModel:
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Return the response. Raises `ProviderHttpError`, ModelTimeout, ProviderUnavailable, BadRequest."""
-        accumulator = ResponseAccumulator(request.output, has_think_tags=self.has_think_tags)
+        accumulator = ResponseAccumulator(
+            request.output,
+            has_think_tags=self.has_think_tags,
+            counts_reasoning_apart=self._counts_reasoning_apart,
+        )
         most = accumulator.output.size.max_bytes
         body = await self._writer.write_in_steps(request)
         headers = {"Authorization": f"Bearer {request.key}"} if request.key else {}

@@ -2,21 +2,28 @@
 
 Providers put the text into `reasoning_content` (DeepSeek, Qwen, Kimi, vLLM; litellm for all), or `reasoning` (Ollama,
 Groq, OpenRouter). With the results of tool calls they require it back unchanged: the text in `reasoning_content`,
-Anthropic's signed blocks in `thinking_blocks` (litellm), OpenRouter's in `reasoning_details`. Sources: DeepSeek API
-docs, Thinking Mode; Anthropic docs, Extended thinking with tool use; litellm docs, Reasoning content; OpenRouter docs,
-Reasoning tokens.
+Anthropic's signed blocks in `thinking_blocks` (litellm), OpenRouter's in `reasoning_details`, Gemini's signatures in
+`extra_content` of the calls. Sources: DeepSeek API docs, Thinking Mode; Gemini API docs, Thought signatures; Anthropic
+docs, Extended thinking with tool use; litellm docs, Reasoning content; OpenRouter docs, Reasoning tokens.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sophon.messages import Message
-from sophon.models.providers.third_party_json import as_list, as_mapping
+from sophon.models.providers.third_party_json import as_list, as_mapping, as_text
 
 TEXT_FIELDS = ("reasoning_content", "reasoning")
 RETURNED_TEXT_FIELD = "reasoning_content"
 """The text field that is sent back. `reasoning` is not: its providers do not need it, and Groq rejects it."""
 BLOCK_FIELDS = ("thinking_blocks", "reasoning_details")
+CALL_FIELDS = "call_fields"
+"""Name in `Reasoning.fields` of what came with each tool call, in their order: `extra_content`, in which Gemini puts
+the signature of the thoughts before a call, and without which it rejects the result of the call.
+"""
+EXTRA_CONTENT = "extra_content"
+FILLING = " "
+"""The shortest reasoning that Moonshot takes for a call whose own is not known any more."""
 
 _JOINED_KEYS = frozenset({"thinking", "text", "summary", "data", "signature"})
 """Keys whose texts arrive in pieces."""
@@ -51,6 +58,13 @@ class ReasoningAccumulator:
         for name in BLOCK_FIELDS:
             for block in filter(None, map(as_mapping, as_list(delta.get(name)))):
                 _add_block(self._blocks.setdefault(name, []), block, is_whole=is_whole)
+        return added
+
+    def add_parts(self, parts: Sequence[Mapping[str, Any]]) -> str:
+        """Add the thoughts among the parts of a content, as Mistral sends them; return their text."""
+        thoughts = [as_list(part.get("thinking")) for part in parts if part.get("type") == "thinking"]
+        added = "".join(as_text(as_mapping(each).get("text")) for pieces in thoughts for each in pieces)
+        self.add_text(added)
         return added
 
     def add_text(self, text: str) -> None:

@@ -4,44 +4,25 @@ Source: OpenAI API reference, Create chat completion.
 """
 
 import asyncio
-import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Literal
+from itertools import zip_longest
+from typing import Any
 
 import orjson
 
-from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest
 from sophon.models.providers.openai.alternation import alternation_class, merge_messages
-from sophon.models.providers.openai.reasoning import fields_to_return
+from sophon.models.providers.openai.dialect import OpenAIDialect, dialect_for_model, simplify_schema
+from sophon.models.providers.openai.reasoning import CALL_FIELDS, FILLING, RETURNED_TEXT_FIELD, fields_to_return
 from sophon.tools.tool import Tool, to_wire_name
 
 MAX_CACHED_TOOLS = 4096
 """Tools whose JSON one model caches; the cache is cleared when it is full."""
 MAX_CACHED_LISTS = 16
 """Lists of tools whose JSON one model caches; a hundred tools have about 50 KB."""
-
-_REASONING_MODELS = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d))(?!.*chat)")
-
-
-@dataclass(frozen=True, slots=True)
-class OpenAIDialect:
-    """Differences between OpenAI-compatible models: name of the output limit field, and support for temperature."""
-
-    output_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    accepts_temperature: bool = True
-
-
-def dialect_for_model(model: str) -> OpenAIDialect:
-    """Return the dialect of a model: OpenAI's reasoning models reject `max_tokens` and any temperature."""
-    return (
-        OpenAIDialect("max_completion_tokens", accepts_temperature=False)
-        if _REASONING_MODELS.search(model)
-        else OpenAIDialect()
-    )
 
 
 def message_to_json(message: Message, model: ModelInfo | None = None) -> dict[str, Any]:
@@ -74,16 +55,37 @@ def prepare_message(message: Message) -> None:
     alternation_class(message)
 
 
-def messages_to_json_bytes(messages: Sequence[Message], model: ModelInfo) -> list[bytes]:
+def messages_to_json_bytes(
+    messages: Sequence[Message], model: ModelInfo, dialect: OpenAIDialect | None = None
+) -> list[bytes]:
     """Return the messages as JSON bytes; the model gets the reasoning of its own tool calls back, and the images and
     documents that it can take.
     """
     data = [message.wire or message_to_json_bytes(message) for message in messages]
     for index in find_media(messages):
         data[index] = to_json_bytes(message_to_json(messages[index], model))
-    for index, fields in fields_to_return(messages, model.id).items():
-        data[index] = to_json_bytes(message_to_json(messages[index]) | fields)
+    returned = fields_to_return(messages, model.id)
+    if dialect is not None and dialect.fills_reasoning:
+        calling = (index for index, message in enumerate(messages) if message.tool_calls)
+        returned = {index: {RETURNED_TEXT_FIELD: FILLING} | returned.get(index, {}) for index in calling}
+    for index, fields in returned.items():
+        if dialect is None or dialect.accepts_reasoning:
+            data[index] = to_json_bytes(add_reasoning_fields(message_to_json(messages[index]), fields))
     return data
+
+
+def add_reasoning_fields(message: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message with its reasoning, and each of its tool calls with what came with that call."""
+    extras = fields.get(CALL_FIELDS)
+    own = {name: value for name, value in fields.items() if name != CALL_FIELDS}
+    if extras is None:
+        return message | own
+    nothing: dict[str, Any] = {}
+    pairs: Iterable[tuple[dict[str, Any], dict[str, Any]]] = zip_longest(
+        message["tool_calls"], extras, fillvalue=nothing
+    )
+    calls = [call | extra for call, extra in pairs]
+    return message | own | {"tool_calls": calls}
 
 
 def tool_to_json(tool: Tool) -> dict[str, Any]:
@@ -98,9 +100,10 @@ class ToolJsonCache:
     prompt cache finds them again.
     """
 
-    __slots__ = ("_json_by_list", "_json_by_tool")
+    __slots__ = ("_is_simplified", "_json_by_list", "_json_by_tool")
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_simplified: bool = False) -> None:
+        self._is_simplified = is_simplified
         self._json_by_tool: dict[Tool, bytes] = {}
         self._json_by_list: dict[tuple[Tool, ...], bytes] = {}
 
@@ -110,7 +113,8 @@ class ToolJsonCache:
         if data is None:
             if len(self._json_by_tool) >= MAX_CACHED_TOOLS:
                 self._json_by_tool.clear()
-            data = self._json_by_tool[tool] = to_json_bytes(tool_to_json(tool))
+            value = tool_to_json(tool)
+            data = self._json_by_tool[tool] = to_json_bytes(simplify_schema(value) if self._is_simplified else value)
         return data
 
     def get_list_json(self, tools: Sequence[Tool]) -> bytes:
@@ -138,15 +142,17 @@ class RequestWriter:
 
     __slots__ = ("_cache_salt", "_dialect", "_model_json", "_tool_json")
 
-    def __init__(self, model: str, *, has_cache_key: bool = False) -> None:
+    def __init__(self, model: str, *, has_cache_key: bool = False, dialect: OpenAIDialect | None = None) -> None:
         self._cache_salt = secrets.token_bytes(16) if has_cache_key else None
-        self._dialect = dialect_for_model(model)
+        self._dialect = dialect or dialect_for_model(model)
         self._model_json = orjson.dumps(model)
-        self._tool_json = ToolJsonCache()
+        self._tool_json = ToolJsonCache(is_simplified=not self._dialect.accepts_all_keywords)
 
     def write(self, request: ModelRequest) -> bytes:
         """Return the body of a request."""
-        return self._join(request, messages_to_json_bytes(merge_messages(request.messages), request.model))
+        return self._join(
+            request, messages_to_json_bytes(merge_messages(request.messages), request.model, self._dialect)
+        )
 
     async def write_in_steps(self, request: ModelRequest) -> bytes:
         """Return the same body; behind a long history the event loop runs between two looks at its messages."""
@@ -154,7 +160,7 @@ class RequestWriter:
             return self.write(request)
         merged = merge_messages(request.messages)
         await asyncio.sleep(0)
-        messages = messages_to_json_bytes(merged, request.model)
+        messages = messages_to_json_bytes(merged, request.model, self._dialect)
         await asyncio.sleep(0)
         return self._join(request, messages)
 
@@ -193,7 +199,9 @@ def build_request_options(request: ModelRequest, dialect: OpenAIDialect) -> dict
     if request.temperature is not None and dialect.accepts_temperature:
         values["temperature"] = request.temperature
     if should_stream(request):
-        values |= {"stream": True, "stream_options": {"include_usage": True}}
+        values["stream"] = True
+        if dialect.accepts_stream_options:
+            values["stream_options"] = {"include_usage": True}
     return values
 
 

@@ -48,6 +48,7 @@ class ResponseAccumulator:
 
     __slots__ = (
         "_calls",
+        "_counts_reasoning_apart",
         "_has_message",
         "_pending_surrogate",
         "_pieces",
@@ -58,11 +59,18 @@ class ResponseAccumulator:
         "reasoning",
     )
 
-    def __init__(self, output: AttemptOutput | None = None, *, has_think_tags: bool = False) -> None:
+    def __init__(
+        self,
+        output: AttemptOutput | None = None,
+        *,
+        has_think_tags: bool = False,
+        counts_reasoning_apart: bool = False,
+    ) -> None:
         self.output = output or AttemptOutput()
         """Notes of the attempt: what arrived, for the case that it fails."""
         self.reasoning = ReasoningAccumulator()
         self._tags = ThinkTagScanner() if has_think_tags else None
+        self._counts_reasoning_apart = counts_reasoning_apart
         self.finish_reason: str | None = None
         """The provider's finish reason, or None until it has arrived."""
         self.is_ended = False
@@ -117,7 +125,7 @@ class ResponseAccumulator:
             self.output.usage,
             _normalise_finish_reason(self.finish_reason),
             reasoning=self.reasoning.text,
-            reasoning_fields=self.reasoning.build_fields(),
+            reasoning_fields={**self.reasoning.build_fields(), **self._calls.build_fields()},
         )
 
     def _add_unchecked(self, chunk: Mapping[str, Any]) -> str:
@@ -141,6 +149,8 @@ class ResponseAccumulator:
         if len(delta) > 1 or "content" not in delta:
             self._add_other_fields(delta, is_whole=not choice.get("delta"))
         text = delta.get("content") or delta.get("refusal")
+        if text and not isinstance(text, str):
+            self.output.note(self.reasoning.add_parts(text))
         return self._join_surrogates(_text_of_content(text)) if text else ""
 
     def _add_other_fields(self, delta: Mapping[str, Any], *, is_whole: bool) -> None:
@@ -150,6 +160,8 @@ class ResponseAccumulator:
             self.output.note(call.name)
             self.output.note(call.arguments)
             self.output.size.add(call.id)
+            if call.extra:
+                self.output.size.add_value(call.extra)
             add_call(call, position)
             self.output.size.check_call_count(len(self._calls))
         for name in BLOCK_FIELDS:
@@ -158,7 +170,7 @@ class ResponseAccumulator:
         self.output.note(self.reasoning.add(delta, is_whole=is_whole))
 
     def _note_usage(self, report: object) -> None:
-        usage = _parse_usage(report)
+        usage = _parse_usage(report, counts_reasoning_apart=self._counts_reasoning_apart)
         if usage is not None:
             self.output.usage = usage
             self.output.is_half_usage = not (usage.input_tokens and usage.output_tokens)
@@ -247,16 +259,18 @@ def _normalise_finish_reason(reason: object) -> Literal["stop", "tool_calls", "l
     return "tool_calls" if reason in ("tool_calls", "function_call") else "stop"
 
 
-def _parse_usage(report: object) -> Usage | None:
+def _parse_usage(report: object, *, counts_reasoning_apart: bool) -> Usage | None:
     """Parse the reported usage; None if the provider reported no tokens, or something that is no number of tokens.
 
     A useless report must not fail the response, because it was paid for. A half that is missing is 0 here, and the
-    gateway estimates it.
+    gateway estimates it. `counts_reasoning_apart`: the output is what the total has beyond the input.
     """
     usage = as_mapping(report)
     tokens_in, tokens_out = as_count(usage.get("prompt_tokens")) or 0, as_count(usage.get("completion_tokens")) or 0
     if not tokens_in and not tokens_out:
         return None
+    if counts_reasoning_apart:
+        tokens_out = max(tokens_out, (as_count(usage.get("total_tokens")) or 0) - tokens_in)
     cached = as_count(as_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")) or 0
     reasoned = as_count(as_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
     return Usage(

@@ -10,6 +10,7 @@ import orjson
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import ToolCall
+from sophon.models.providers.openai.reasoning import CALL_FIELDS, EXTRA_CONTENT
 from sophon.models.providers.openai.request import tool_names_by_wire_name
 from sophon.models.providers.third_party_json import as_count, as_mapping, as_text
 from sophon.security import redact_and_cut
@@ -30,6 +31,8 @@ class ToolCallDelta:
     index: int | None
     name: str
     arguments: str
+    extra: Mapping[str, Any] = field(default_factory=lambda: {})
+    """`extra_content`, which is sent back with the call."""
 
     @classmethod
     def from_piece(cls, piece: Mapping[str, Any]) -> Self:
@@ -37,7 +40,13 @@ class ToolCallDelta:
         function = as_mapping(piece.get("function"))
         given: object = function.get("arguments")
         arguments = "" if given is None else given if isinstance(given, str) else orjson.dumps(given).decode()
-        return cls(as_text(piece.get("id")), as_count(piece.get("index")), as_text(function.get("name")), arguments)
+        return cls(
+            as_text(piece.get("id")),
+            as_count(piece.get("index")),
+            as_text(function.get("name")),
+            arguments,
+            as_mapping(piece.get(EXTRA_CONTENT)),
+        )
 
     @property
     def has_header(self) -> bool:
@@ -103,6 +112,7 @@ class _ToolCallDraft:
     name: str = ""
     pieces: list[str] = field(default_factory=lambda: [])
     """The arguments; joined when they are read, because appending to a long text copies it."""
+    extra: Mapping[str, Any] = field(default_factory=lambda: {})
     is_announced_again: bool = False
     scanner: JsonObjectScanner = field(default_factory=JsonObjectScanner)
     scanned: int = 0
@@ -119,6 +129,7 @@ class _ToolCallDraft:
         """Append a delta."""
         self.id = self.id or delta.id
         self.name = self.name or delta.name
+        self.extra = self.extra or delta.extra
         if delta.arguments:
             self.pieces.append(delta.arguments)
 
@@ -173,6 +184,12 @@ class ToolCallAssembler:
         """Return the calls under the registered names of their tools."""
         names = tool_names_by_wire_name(tools) if self._drafts else {}
         return [_to_tool_call(draft, names) for draft in self._drafts]
+
+    def build_fields(self) -> dict[str, Any]:
+        """Return what came with the calls and is sent back with them, as in `Reasoning.fields`."""
+        if not any(draft.extra for draft in self._drafts):
+            return {}
+        return {CALL_FIELDS: [{EXTRA_CONTENT: dict(draft.extra)} if draft.extra else {} for draft in self._drafts]}
 
     def _add_draft(self, draft: _ToolCallDraft) -> _ToolCallDraft:
         self._drafts.append(draft)

@@ -79,10 +79,11 @@ def test_the_catalog_is_asked_and_the_settings_win() -> None:
     [
         ({"Type": "anthropic", "Models": ["claude-haiku-4-5"], "Keys": ["k"]}, AnthropicModel),
         ({"Type": "litellm", "Models": ["anthropic/claude-haiku-4-5"], "Keys": ["k"]}, LiteLLMModel),
-        ({"Type": "Groq", "Models": ["llama"], "Keys": ["k"]}, LiteLLMModel),
+        ({"Type": "Groq", "Models": ["llama"], "Keys": ["k"]}, OpenAIModel),
         ({"Type": "bedrock", "Models": ["anthropic.claude"]}, LiteLLMModel),
         ({"Type": "litellm", "Models": ["groq/llama"], "Keys": ["k"]}, LiteLLMModel),
-        ({"Type": "google", "Models": ["gemini-flash-latest"], "Keys": ["k"]}, LiteLLMModel),
+        ({"Type": "google", "Models": ["gemini-flash-latest"], "Keys": ["k"]}, OpenAIModel),
+        ({"Type": "cohere", "Models": ["command-a-03-2025"], "Keys": ["k"]}, LiteLLMModel),
         ({"Type": "openai_compatible", "Models": ["m"], "BaseUrl": "http://box/v1"}, OpenAIModel),
         ({"Type": "ollama", "Models": ["m"]}, OllamaModel),
         ({"Type": "ollama_chat", "Models": ["m"]}, LiteLLMModel),

@@ -5,11 +5,10 @@ import pytest
 
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest
+from sophon.models.providers.openai.dialect import OpenAIDialect, dialect_for_model
 from sophon.models.providers.openai.request import (
-    OpenAIDialect,
     RequestWriter,
     ToolJsonCache,
-    dialect_for_model,
     message_to_json,
     tool_names_by_wire_name,
 )
