@@ -63,17 +63,17 @@ def lookup_model_info(
 def list_catalog_models(provider_type: str) -> list[str]:
     """Return the names of a provider's models for conversations in the table, in its order."""
     family = _ALIASES.get(provider_type, provider_type)
-    entries = _load_table().items()
+    entries = _load_table(_litellm_folder()).items()
     own = [key for key, each in entries if each.get("litellm_provider") == family and each.get("mode") == "chat"]
     return list(dict.fromkeys(key.removeprefix(f"{family}/") for key in own))
 
 
 def _find_entry(provider_type: str, name: str) -> Mapping[str, Any] | None:
-    family = _ALIASES.get(provider_type, provider_type)
+    family, table = _ALIASES.get(provider_type, provider_type), _load_table(_litellm_folder())
     # Ollama's tags name a size or a quantisation; the table often knows the model only without one.
     for spelling in dict.fromkeys((name, name.partition(":")[0])):
         for key in (f"{provider_type}/{spelling}", f"{family}/{spelling}", spelling):
-            entry = _load_table().get(key)
+            entry = table.get(key)
             if entry is not None and _belongs_to_provider(entry, provider_type, family, key):
                 return entry
     return None
@@ -154,17 +154,18 @@ def shrink_table(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str
     }
 
 
+@cache
 def _litellm_folder() -> str | None:
     spec = importlib.util.find_spec(LITELLM)
     return spec.submodule_search_locations[0] if spec is not None and spec.submodule_search_locations else None
 
 
 @cache
-def _load_table() -> Mapping[str, Mapping[str, Any]]:
-    folder = _litellm_folder()
+def _load_table(folder: str | None) -> Mapping[str, Mapping[str, Any]]:
     path = None if folder is None else Path(folder, MODELS_FILE)
     if path is None or not path.is_file():
-        return _load_own_file()["models"]
+        own: dict[str, dict[str, Any]] = _load_own_file()["models"]
+        return own
     entries: dict[str, dict[str, Any]] = orjson.loads(path.read_bytes())
     return {name: entry for name, entry in entries.items() if entry.get("mode") in _TEXT_MODES}
 

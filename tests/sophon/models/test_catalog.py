@@ -1,6 +1,5 @@
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -85,11 +84,8 @@ def test_the_table_for_those_without_litellm_is_made_from_its_own() -> None:
 
 
 @pytest.fixture
-def without_litellm(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def without_litellm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "_litellm_folder", lambda: None)
-    catalog._load_table.cache_clear()
-    yield
-    catalog._load_table.cache_clear()
 
 
 DIRECT = [each for each in PROVIDER_DEFAULTS if not needs_litellm(each.type)]

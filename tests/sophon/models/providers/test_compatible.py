@@ -98,7 +98,7 @@ async def test_gemini_gets_the_signature_of_its_calls_back(server: Any, kit: Any
     calls = kit.tool_calls(("a", "time_now", "{}"), ("b", "time_now", "{}"))
     server.says(None, tool_calls=[calls[0] | SIGNED, calls[1]])
     response = await model.complete(kit.request(model))
-    asked = Message("assistant", "", tool_calls=tuple(response.tool_calls))
+    asked = Message("assistant", "", tool_calls=list(response.tool_calls))
     asked = with_reasoning(asked, model.info.id, response.reasoning_fields)
     results = [Message("tool", "12:00", tool_call_id=call.id) for call in response.tool_calls]
     seen = await answered(server, kit, model, [Message("user", "Hello"), asked, *results])
@@ -111,7 +111,8 @@ async def test_a_signature_in_a_stream_is_kept(server: Any, kit: Any) -> None:
     model = model_of("gemini", url=f"{server.url}/v1")
     [call] = kit.tool_calls(("a", "time_now", "{}"))
     server.streams(kit.chunk(tool_calls=[call | SIGNED | {"index": 0}]), kit.chunk("tool_calls"), kit.usage)
-    response = await model.complete(kit.request(model, on_text=lambda _: None))
+    heard: list[str] = []
+    response = await model.complete(kit.request(model, on_text=heard.append))
     await model.aclose()
     assert response.reasoning_fields == {"call_fields": [SIGNED]}
 
@@ -120,7 +121,7 @@ def with_reasoning(message: Message, model: str, fields: Mapping[str, Any], text
     return replace(message, reasoning=Reasoning(text, model, fields))
 
 
-CALLED = Message("assistant", "", tool_calls=(ToolCall("a", "time.now", {}),))
+CALLED = Message("assistant", "", tool_calls=[ToolCall("a", "time.now", {})])
 RESULT = Message("tool", "12:00", tool_call_id="a")
 
 

@@ -92,8 +92,8 @@ def test_the_catalog_is_asked_and_the_settings_win() -> None:
 )
 def test_a_type_has_its_adapter(given: dict[str, Any], kind: type) -> None:
     (found,) = providers({"Id": given["Type"].lower(), **given})
-    assert isinstance(found.models[0], kind)
     assert found.models[0].info.provider == found.id
+    assert isinstance(found.models[0], kind)
 
 
 def test_no_facts_are_borrowed_for_a_server_that_only_speaks_openais_api() -> None:
@@ -263,7 +263,11 @@ def test_a_window_that_was_discovered_is_not_demanded_of_ollama(
     monkeypatch: pytest.MonkeyPatch, length: str, num_ctx: int | None
 ) -> None:
     listed = [DiscoveredOllamaModel("qwen:7b", function_calling=True, context_window=262_144)]
-    monkeypatch.setattr("sophon.models.providers.discovery.list_ollama_models", lambda _: listed)
+
+    def list_models(_: str) -> list[DiscoveredOllamaModel]:
+        return listed
+
+    monkeypatch.setattr("sophon.models.providers.discovery.list_ollama_models", list_models)
     (found,) = providers(environment={"OLLAMA_CONTEXT_LENGTH": length})
     (model,) = found.models
     assert isinstance(model, OllamaModel)
