@@ -6,9 +6,7 @@ Whoever writes a channel imports all of it from here.
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
-
-from aiohttp import web
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.outbound_entry import OutboundEntry
@@ -26,6 +24,9 @@ from sophon_channels.inbound import MessageEdited as MessageEdited
 from sophon_channels.inbound import MessageReaction as MessageReaction
 from sophon_channels.inbound import Person as Person
 from sophon_channels.inbound import SharedText as SharedText
+
+if TYPE_CHECKING:
+    from aiohttp import web  # lazy: a chat in the terminal, whose features name channels, loads no server
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +289,7 @@ class Channel(EntrySender, Protocol):
         """Stop to receive and close the connections. May be called twice, and without `start`."""
         ...
 
-    def routes(self) -> Sequence[web.RouteDef]:
+    def routes(self) -> "Sequence[web.RouteDef]":
         """Return the webhook routes, below `/webhooks/`; none for a channel that polls."""
         ...
 
