@@ -54,7 +54,8 @@ from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.session_changes import SessionChanges
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import host_store
-from sophon_hosting.store_monitor import StoreMonitor, check_host_store
+from sophon_hosting.store.factory import extend_store
+from sophon_hosting.store_monitor import StoreMonitor
 from sophon_hosting.telemetry_setup import OutcomeExport, create_telemetry
 from sophon_hosting.tool_errors import ToolErrors
 
@@ -106,7 +107,7 @@ class Host:
         off_the_record: "Host | None" = None,
         session_work: Iterable[CreateSessionWork] = (),
     ) -> None:
-        check_host_store(services.store)
+        extend_store(services)
         self.services, store, clock = services, host_store(services), services.clock
         self.feature_services = FeatureServices()
         """Services of the features that are created for this host."""
@@ -315,6 +316,7 @@ class Host:
 
         Raises InputError for a signing key that is not there, SettingsError without the extra of `Telemetry.Endpoint`.
         """
+        await self.services.store.open()  # again: it may have been open before it was extended
         key = find_signing_key(self.services.settings, os.environ)
         self._telemetry = telemetry = create_telemetry(self.services, os.environ)
         if telemetry is not None:

@@ -61,6 +61,7 @@ from sophon_hosting.runs.outbound import OutboundBuilder
 from sophon_hosting.runs.outcomes import RecordUse
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.factory import extend_store
 
 log = logging.getLogger("sophon")
 
@@ -189,6 +190,7 @@ class HostServer:
     ) -> None:
         hub = services.settings.hub
         access = TokenAuthenticator.from_settings(hub, environment)
+        extend_store(services)
         self.services = services
         self.channels = create_supervisor(services, environment, channels)
         models = [model.info for provider in services.gateway.providers for model in provider.models]

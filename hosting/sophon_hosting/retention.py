@@ -15,6 +15,7 @@ from sophon.learning.trajectories import MAX_KEPT
 from sophon.security.shield.evaluation_budget import LONGEST_DAY_SECONDS
 from sophon.settings import GuardsSettings, Settings
 from sophon.stores.attachments.contract import KEEP_UNSENT
+from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES
 from sophon_hosting.snapshot_copies import SnapshotCopies
@@ -64,7 +65,7 @@ class RetentionSweep:
     """
 
     def __init__(
-        self, store: HostStore, clock: Clock, settings: Settings, folder: Path, sessions: SessionDeleter | None = None
+        self, store: Store, clock: Clock, settings: Settings, folder: Path, sessions: SessionDeleter | None = None
     ) -> None:
         self._store, self._clock, self._settings = store, clock, settings.retention
         self._learning = settings.learning
@@ -110,7 +111,7 @@ class RetentionSweep:
             "approvals": await store.approvals.expire(internal),
             "rate_events": await store.rate_windows.expire(now - self._longest_window),
             "grants": await store.grants.expire(internal),
-            "api_tokens": await store.api_tokens.expire(internal),
+            "api_tokens": await store.api_tokens.expire(internal) if isinstance(store, HostStore) else 0,
             "attachments": await store.attachments.expire(now - KEEP_UNSENT),
             "accounts": await store.usage.expire_accounts(_to_day(now - timedelta(days=ACCOUNT_DAYS))),
         }
@@ -191,7 +192,7 @@ class SessionRetention:
     added to for `Retention.Sessions` days.
     """
 
-    def __init__(self, store: HostStore, settings: Settings, sessions: SessionDeleter) -> None:
+    def __init__(self, store: Store, settings: Settings, sessions: SessionDeleter) -> None:
         self._store, self._sessions = store, sessions
         self._days, self._goal_days = settings.retention.sessions, settings.goals.keep_days
 

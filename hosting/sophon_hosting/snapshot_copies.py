@@ -6,7 +6,7 @@ from pathlib import Path
 from sophon.clock import Clock
 from sophon.failure_log import log_failure
 from sophon.snapshots.archive import SnapshotArchive
-from sophon_hosting.store.contract import HostStore
+from sophon.stores.contract import Store
 
 log = logging.getLogger("sophon")
 
@@ -17,7 +17,7 @@ SWEEP_INTERVAL_SECONDS = 3600.0
 class SnapshotCopies:
     """Sweep of the copies below one folder. Each process of a group has its own, the store the snapshots of all."""
 
-    def __init__(self, store: HostStore, clock: Clock, folder: Path) -> None:
+    def __init__(self, store: Store, clock: Clock, folder: Path) -> None:
         self._store, self._clock, self._archive = store, clock, SnapshotArchive(folder)
 
     async def run_forever(self) -> None:

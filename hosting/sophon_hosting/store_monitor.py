@@ -4,9 +4,7 @@ import asyncio
 import logging
 
 from sophon.clock import Clock
-from sophon.errors import CompositionError
 from sophon.failure_log import log_failure
-from sophon.stores.contract import Store
 from sophon.stores.maintenance import StoreSpace
 from sophon_hosting.store.contract import HostStore
 
@@ -20,15 +18,6 @@ SPACE_INTERVAL_SECONDS = 10.0
 
 CHECK_INTERVAL_SECONDS = 5.0
 """How long `check` returns the result of the last probe."""
-
-
-def check_host_store(store: Store) -> None:
-    """Raise CompositionError for the store of a chain in one's own process, which keeps no runs."""
-    if not isinstance(store, HostStore):
-        raise CompositionError(
-            "a host needs a store of runs, which that of a chain is not: "
-            'pass Services(store=host_store_from_url("memory://", folder=...)) of sophon_hosting.store.factory'
-        )
 
 
 class StoreMonitor:

@@ -68,7 +68,8 @@ class SqlStore(Store):
     as the object.
 
     `usage`, `memories` and `preferences` replace its own: a host's conversations off the record share those of the
-    host. `parts` are repositories of somebody else with tables of their own; `part` returns them.
+    host. `parts` are repositories of somebody else with tables of their own; `part` returns them. With `extends`, a
+    store of the same URL, they are added to that one's database.
 
     Raises StoreError if the URL, file or server cannot be used, or the schema is newer than this version of Sophon.
     """
@@ -84,18 +85,25 @@ class SqlStore(Store):
         memories: MemoryStore | None = None,
         preferences: PreferenceStore | None = None,
         parts: Sequence[type[StorePart]] = (),
+        extends: "SqlStore | None" = None,
     ) -> None:
         clock = self._clock = clock or SystemClock()
-        self._parts = parts = (*CHAIN_PARTS, *parts)
+        base: tuple[type[StorePart], ...] = CHAIN_PARTS if extends is None else extends._parts
+        own = tuple(part for part in parts if part not in base)
+        self._parts: tuple[type[StorePart], ...] = (*base, *own)
+        self._url, self._folder, self._others = url, folder, (usage, memories, preferences)
         self._made: dict[type[StorePart], StorePart] = {}
         # A store that a chain has made has the first group of them only.
-        given = [[table for part in each for table in part.tables] for each in (CHAIN_PARTS, parts[len(CHAIN_PARTS) :])]
+        given = [[table for part in each for table in part.tables] for each in (CHAIN_PARTS, own)]
         added = [group for group in given if group]
         self.in_memory = url == MEMORY_SCHEME
         """Whether the store is gone with this process."""
         self._database: Database
         resolved = None if self.in_memory else resolve_url(url, folder or Path())
-        if resolved is None:
+        if extends is not None:
+            self._database = extends._database
+            self._database.extend(added)
+        elif resolved is None:
             self._database = MemoryDatabase(added)
         else:
             on_open = partial(release_stale_reservations, clock=clock)
@@ -104,7 +112,7 @@ class SqlStore(Store):
         self.health = self._database.health
         self.file = self._database.file
         """The file of an SQLite database, otherwise None."""
-        sessions = self.sessions = SqlSessionStore(self._database, clock, parts=parts)
+        sessions = self.sessions = SqlSessionStore(self._database, clock, parts=self._parts)
         self._history_cache = sessions.history_cache
         self.usage: UsageStore = usage or SqlUsageStore(self._database, clock)
         self.approvals = self.part(ApprovalStore)
@@ -113,7 +121,7 @@ class SqlStore(Store):
         self.data_labels = SqlDataLabelStore(self._database)
         self.goals = self.part(GoalStore)
         self.grants = SqlGrantStore(self._database, clock)
-        self.journal = SqlJournal(self._database, clock, parts)
+        self.journal = SqlJournal(self._database, clock, self._parts)
         self.leases = LeaseStore(self._database, clock)
         self.memories: MemoryStore = memories or SqlMemoryStore(self._database, clock)
         self.message_search = MessageSearch(self._database, clock)
@@ -126,7 +134,7 @@ class SqlStore(Store):
         self.trajectories = TrajectoryStore(self._database)
         self.vectors = SqlVectorStore(self._database)
         self.route_averages = RouteAverageStore(self._database)
-        self.runs = SqlRunStore(self._database, clock, usage, parts)
+        self.runs = SqlRunStore(self._database, clock, usage, self._parts)
         self.outbox = self.part(Outbox)
         self.events = self.part(EventLog)
         self.texts = TextStore(self._database, clock)

@@ -3,15 +3,17 @@
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sophon.errors import SettingsError
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon.services import Services
 from sophon.tools.tool import Tool
-from sophon_hosting.channels.outbound.chat_notices import ChatNotice
 from sophon_hosting.features.feature import Feature
 from sophon_hosting.operations.table import Registry
+
+if TYPE_CHECKING:
+    from sophon_hosting.channels.outbound.chat_notices import ChatNotice
 
 FEATURES: Final = (
     "sessions",
@@ -87,7 +89,7 @@ def build_registry(features: Iterable[Feature]) -> Registry:
     return Registry([import_module(path).table for each in features for path in each.operations])
 
 
-def list_notices() -> list[ChatNotice]:
+def list_notices() -> "list[ChatNotice]":
     """Return the notices of all features, which channels show."""
     return [notice for each in load_features() if each.notices is not None for notice in each.notices()]
 

@@ -25,6 +25,7 @@ from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.factory import extend_store
 from sophon_middlewares.guards.insertion import add_off_the_record
 
 MAX_SESSIONS = 64
@@ -58,6 +59,7 @@ class OffTheRecordHost(Host):
         events: EventSink | None = None,
         build_outbound: OutboundBuilder = build_answer_entries,
     ) -> None:
+        extend_store(services)
         view = copy(services)
         view.store = build_off_the_record_store(host_store(services), services.clock)
         reading = ToolRegistry(tool for tool in services.registry if _is_offered(tool))

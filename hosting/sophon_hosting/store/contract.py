@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from sophon.services import Services
+from sophon.context.services import TurnServices
 from sophon.stores.contract import Store
 
 if TYPE_CHECKING:
@@ -26,6 +26,6 @@ class HostStore(Store):
         """Return the repository that a feature adds to the store, by its class."""
 
 
-def host_store(services: Services) -> HostStore:
+def host_store(services: TurnServices) -> HostStore:
     """Return the store of a host's services, or of the services of one of its turns."""
     return cast(HostStore, services.store)

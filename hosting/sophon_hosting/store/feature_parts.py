@@ -2,11 +2,10 @@
 
 from functools import cache
 from importlib import import_module
-from typing import Final
 
 from sophon.stores.sql.store_part import StorePart
 
-FEATURE_PARTS: Final[tuple[str, ...]] = ()
+FEATURE_PARTS: tuple[str, ...] = ()
 """`module:class` of each, in the order in which they are asked about a session."""
 
 

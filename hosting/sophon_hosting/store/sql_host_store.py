@@ -1,6 +1,7 @@
 """SQL store of a host: the store of a chain, with the repositories of the host and of its features."""
 
 from pathlib import Path
+from typing import Self
 
 from sophon.clock import Clock
 from sophon.stores.memories.contract import MemoryStore
@@ -32,6 +33,7 @@ class SqlHostStore(SqlStore, HostStore):
         usage: UsageStore | None = None,
         memories: MemoryStore | None = None,
         preferences: PreferenceStore | None = None,
+        extends: SqlStore | None = None,
     ) -> None:
         super().__init__(
             url,
@@ -42,6 +44,21 @@ class SqlHostStore(SqlStore, HostStore):
             memories=memories,
             preferences=preferences,
             parts=(*HOST_PARTS, *load_feature_parts()),
+            extends=extends,
         )
         self.api_tokens = self.part(ApiTokenStore)
         self.persons = PersonStore(self._database, self._clock, self._parts)
+
+    @classmethod
+    def extend(cls, store: SqlStore) -> Self:
+        """Return a host's store over the database of a chain's, open or not; both may be used."""
+        usage, memories, preferences = store._others
+        return cls(
+            store._url,
+            folder=store._folder,
+            clock=store._clock,
+            usage=usage,
+            memories=memories,
+            preferences=preferences,
+            extends=store,
+        )

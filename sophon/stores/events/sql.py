@@ -71,7 +71,9 @@ class EventLog(StorePart):
     def delete_session(cls, connection: Connection, session_id: str) -> None:
         """See `StorePart.delete_session`. The log itself is deleted by a foreign key."""
         log = connection.execute(select(event_logs.c.number).where(event_logs.c.session_id == session_id)).scalar()
-        for table in (events, traces) if log is not None else ():
+        if log is None:
+            return
+        for table in (events, traces):
             connection.execute(delete(table).where(belongs_to(table.c.key, log)))
 
     async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:

@@ -63,7 +63,8 @@ class SqlRunStore(StorePart):
     ) -> None:
         super().__init__(database, clock)
         self._other_usage = other_usage
-        self._versions = {kind: query for part in (SqlRunStore, *parts) for kind, query in part.versions.items()}
+        asked: tuple[type[StorePart], ...] = (SqlRunStore, *parts)
+        self._versions = {kind: query for part in asked for kind, query in part.versions.items()}
 
     @classmethod
     def check_fences(cls, connection: Connection, fences: Iterable[RunFence]) -> None:

@@ -67,8 +67,15 @@ class Database:
         self.health = StoreHealth(name)
         # Prepared statements call the driver directly, so its own errors reach us too.
         self.database_errors = errors
+        self._is_extended = False
+        """Whether there may be tables to make since it was opened."""
         self._refusal: StoreError | None = None
         """Why this process writes nothing any more."""
+
+    def extend(self, added: AddedTables) -> None:
+        """Have these groups of tables, too; one that is open makes what it lacks of them when it is opened again."""
+        self.added = (*self.added, *(group for group in map(tuple, added) if group not in self.added))
+        self._is_extended = True
 
     async def open(self) -> None:
         """Make what is missing of the database, and connect. Raises StoreError."""
@@ -155,6 +162,9 @@ class ThreadedDatabase(Database):
         """Create the file and its folder, migrate the schema, start the threads. Raises StoreError."""
         async with self._open_lock:
             if self._writer is not None:
+                if self._is_extended:
+                    await self.write(partial(create_or_migrate_schema, added=self.added))
+                    self._is_extended = False
                 return
             readers = ThreadPoolExecutor(READER_COUNT, thread_name_prefix="sophon-reader")
             try:
@@ -162,7 +172,7 @@ class ThreadedDatabase(Database):
             except BaseException:
                 readers.shutdown(wait=False)
                 raise
-            self._readers, self._refusal = readers, None
+            self._readers, self._refusal, self._is_extended = readers, None, False
             self._writer = WriterThread(
                 self._write_connections,
                 partial(self._release, readers),

@@ -39,6 +39,9 @@ class MemoryDatabase(Database):
         """Copy the template now, so that the first operation need not."""
         with self._lock:
             self._connect()
+        if self._is_extended:
+            await self.write(partial(create_or_migrate_schema, added=self.added))
+            self._is_extended = False
 
     async def migrate(self, *, force: bool) -> None:
         """Do nothing: the schema is current."""

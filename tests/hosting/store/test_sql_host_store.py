@@ -5,16 +5,23 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, inspect, text
 
-from sophon.errors import StoreError
+from sophon.chain.pipeline import Pipeline
+from sophon.errors import CompositionError, StoreError
+from sophon.services import Services
 from sophon.stores.sql.store_part import StorePart
 from sophon.stores.sql_store import SqlStore
 from sophon.stores.waiting_store import WaitingStore
 from sophon.testing import VirtualClock
+from sophon_hosting.host import Host
 from sophon_hosting.store.api_tokens.sql import ApiTokenStore
-from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.contract import HostStore, host_store
 from sophon_hosting.store.sql_host_store import HOST_PARTS, SqlHostStore
 
 URL = "sqlite:///s.db"
+
+
+class _Other(StorePart):
+    """A part that a program gives to its store."""
 
 
 def tables_of(connection: Connection) -> set[str]:
@@ -73,3 +80,40 @@ async def test_a_part_is_found_by_its_class_alone() -> None:
         store.part(StorePart)
     waiting = WaitingStore(store, VirtualClock(), lambda: True)
     assert await waiting.part(ApiTokenStore).list() == []
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("url", [URL, "memory://"])
+async def test_a_host_extends_the_store_of_a_chain_that_it_is_given(url: str, is_open: bool, tmp_path: Path) -> None:
+    store = SqlStore(url, folder=tmp_path, parts=[_Other], clock=VirtualClock())
+    if is_open:
+        await store.open()
+        await store.sessions.get_or_create("before")
+    services = Services(store=store)
+    async with Host(services, Pipeline([])):
+        own = host_store(services)
+        assert await own.api_tokens.list() == []
+        assert isinstance(own.part(_Other), _Other)
+        assert (await own.sessions.find("before") is not None) == is_open
+        await store.sessions.get_or_create("s")  # who gave it may go on using it
+        assert await own.sessions.find("s") is not None
+
+
+@pytest.mark.parametrize("url", [URL, "memory://"])
+async def test_a_host_that_is_started_over_open_services_makes_its_tables(url: str, tmp_path: Path) -> None:
+    async with Services(store=SqlStore(url, folder=tmp_path)) as services:
+        host = Host(services, Pipeline([]))
+        await host.start()
+        assert await host_store(services).api_tokens.list() == []
+        await host.shutdown()
+
+
+def test_a_host_refuses_the_default_store_of_services() -> None:
+    with pytest.raises(CompositionError, match="a host needs a store of runs"):
+        Host(Services(), Pipeline([]))
+
+
+async def test_the_store_of_the_settings_becomes_one_of_a_host(tmp_path: Path) -> None:
+    services = Services.from_settings(environment={}, folder=tmp_path)
+    async with Host(services, Pipeline([])):
+        assert await host_store(services).api_tokens.list() == []

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sophon.services import Services
-from sophon_channels.contract import Channel
 
 if TYPE_CHECKING:
+    from sophon_channels.contract import Channel
     from sophon_hosting.events.wire_event import RowBuilder
     from sophon_hosting.features.webhooks.service import WebhookService
     from sophon_hosting.host import Host
@@ -28,7 +28,7 @@ def build_event_rows(services: Services) -> "RowBuilder | None":
 
 
 def create_webhooks(
-    services: Services, host: "Host", environment: Mapping[str, str], channels: Mapping[str, Channel]
+    services: Services, host: "Host", environment: Mapping[str, str], channels: "Mapping[str, Channel]"
 ) -> "WebhookService | None":
     """Return the webhooks of the settings; None if there are none. Raises InputError."""
     settings = services.settings.webhooks

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import DDL, BigInteger, Connection, Integer, MetaData, Table, event
+from sqlalchemy import BigInteger, Connection, Integer, MetaData, Table, event, text
 
 # SQLite generates row numbers only for a column that is declared INTEGER.
 RowNumber = BigInteger().with_variant(Integer, "sqlite")
@@ -23,7 +23,7 @@ def _make_word_indexes(_: MetaData, connection: Connection, tables: Sequence[Tab
     """Make them with the tables of a chain, and not with those that somebody adds to them later."""
     is_chain = any(table.name == "memories" for table in tables)
     for statement in _WORD_INDEXES if is_chain and connection.dialect.name == "postgresql" else ():
-        connection.execute(DDL(statement))
+        connection.execute(text(statement))
 
 
 event.listen(metadata, "after_create", _make_word_indexes)
