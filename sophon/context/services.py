@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import sophon.messages
     from sophon.agents.runtime import AgentRuntime
     from sophon.approvals import ApprovalGate
     from sophon.clock import Clock
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from sophon.context.turn_log import TurnLog
     from sophon.events.base import EventSink
     from sophon.learning.contract import Embedder, PolicyCache
-    from sophon.messages import Message
     from sophon.models.gateway.gateway import ModelGateway
     from sophon.operator_policy import OperatorPolicy
     from sophon.routing.router import Router
@@ -160,6 +160,9 @@ class TurnServices(Protocol):
         """Decides which models a turn asks. Raises SettingsError if a booster of the settings cannot be imported."""
         ...
 
-    async def show_attachments(self, turn: "TurnState", messages: "Sequence[Message]") -> "list[Message]":
+    # The module is named because events have a class `Message`, too: the API reference could not tell them apart.
+    async def show_attachments(
+        self, turn: "TurnState", messages: "Sequence[sophon.messages.Message]"
+    ) -> "list[sophon.messages.Message]":
         """Return the messages with the contents of their attachments, which the turn keeps for its later rounds."""
         ...
