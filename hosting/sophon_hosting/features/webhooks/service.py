@@ -63,9 +63,9 @@ class WebhookService:
         self._task = asyncio.create_task(self._host.membership.leadership.lead(WEBHOOK_DUTY, self._worker.run))
 
     async def stop(self) -> None:
-        """Stop to send; entries that are not sent yet are sent after the next start."""
-        self._host.event_bus.unsubscribe_all(self._handle_event)
+        """Stop to send, if it was started; entries that are not sent yet are sent after the next start."""
         if self._task is not None:
+            self._host.event_bus.unsubscribe_all(self._handle_event)
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task

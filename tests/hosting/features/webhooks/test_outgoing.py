@@ -18,11 +18,15 @@ from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.features.webhooks.receiver import PATIENCE_SECONDS, SECRET, Receiver
 
 
-@asynccontextmanager
-async def serve(url: str, folder: Path | None = None, **fields: Any) -> AsyncGenerator[HostServer]:
+def make_site(url: str, folder: Path | None = None, **fields: Any) -> HostServer:
     webhook = {"Id": "monitor", "Url": url, "Secret": SECRET, **fields}
     store = SqlHostStore(f"sqlite:///{folder}/sophon.db" if folder else "memory://")
-    site = HostServer(Services(settings={"Webhooks": {"Outgoing": [webhook]}}, store=store), {})
+    return HostServer(Services(settings={"Webhooks": {"Outgoing": [webhook]}}, store=store), {})
+
+
+@asynccontextmanager
+async def serve(url: str, folder: Path | None = None, **fields: Any) -> AsyncGenerator[HostServer]:
+    site = make_site(url, folder, **fields)
     address = bind_address("127.0.0.1", 0)
     with address.socket:
         await site.start(address)
@@ -42,6 +46,11 @@ async def until_dead(site: HostServer, number: int) -> list[str]:
         while await outbox.count_dead() < number:
             await site.services.clock.sleep(0.02)
     return [entry.last_error for entry in await outbox.list(channel="webhook", status="dead")]
+
+
+async def test_a_site_that_fails_before_its_webhooks_start_shuts_down() -> None:
+    site = make_site("http://127.0.0.1:9/")
+    await site.shutdown(1)  # raised ValueError once, in place of the error of the start
 
 
 async def test_an_answer_is_posted_with_its_text() -> None:
