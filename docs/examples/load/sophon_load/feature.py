@@ -1,0 +1,36 @@
+"""What this package adds to a host: the load of its machine, for operators, for models, and minute by minute."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from sophon_hosting.feature_services import ServiceKey
+from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
+
+if TYPE_CHECKING:
+    from sophon import Services
+    from sophon.tools.tool import Tool
+    from sophon_load.recorder import LoadRecorder
+
+LOAD_RECORDER: "Final[ServiceKey[LoadRecorder]]" = ServiceKey("load.recorder")
+
+
+def _create_recorder(process: HostProcess) -> "LoadRecorder | None":
+    if not process.serves_clients:  # a worker, which nobody can ask
+        return None
+    from sophon_load.recorder import LoadRecorder  # lazy: only a host that is served needs it
+
+    return LoadRecorder(process.services.clock)
+
+
+def _list_tools(services: "Services") -> "Sequence[Tool]":
+    from sophon_load.tools import machine_load  # lazy: see above
+
+    return [machine_load]
+
+
+FEATURE: Final = Feature(
+    "load",
+    operations=["sophon_load.operations"],
+    tools=_list_tools,
+    services=[FeatureService(_create_recorder, Phase.AFTER_TURNS, LOAD_RECORDER)],
+)

@@ -1,0 +1,87 @@
+"""The feature of docs/own-feature.md: the page shows its files, and a host that finds the package has all of it."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sophon_hosting.features.feature import Phase
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "own-feature.md"
+EXAMPLE = ROOT / "docs" / "examples" / "load"
+FILE = re.compile(r"^```(?:py|toml)\n# (\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PATIENCE_SECONDS = 120
+
+
+def test_the_page_shows_every_file_of_the_example_as_it_is() -> None:
+    files = {str(path.relative_to(EXAMPLE)): path.read_text() for path in EXAMPLE.rglob("*.*") if is_source(path)}
+    assert dict(FILE.findall(PAGE.read_text())) == {name: source for name, source in files.items() if source}
+    assert files["sophon_load/__init__.py"] == ""
+
+
+def is_source(path: Path) -> bool:
+    return path.suffix in (".py", ".toml")
+
+
+def test_the_page_lists_every_phase() -> None:
+    assert set(re.findall(r"^\| `([A-Z_]+)` \|", PAGE.read_text(), re.MULTILINE)) == {each.name for each in Phase}
+
+
+@pytest.fixture(scope="module")
+def visit(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a host has that finds the package, as `pip install` would leave it."""
+    folder = tmp_path_factory.mktemp("own-feature")
+    shutil.copytree(EXAMPLE / "sophon_load", folder / "sophon_load", ignore=shutil.ignore_patterns("__pycache__"))
+    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
+    metadata = folder / "sophon_load-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    lines = list[str]()
+    for group, entries in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {target}" for name, target in entries.items())]
+    (metadata / "entry_points.txt").write_text("\n".join(lines))
+    folders = [folder, ROOT, *(ROOT / part for part in ("middlewares", "hosting", "channels"))]
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("SOPHON__")},
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
+    }
+    found = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "tests.hosting.features.load_host"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    outcome: dict[str, Any] = json.loads(found.stdout)
+    return outcome
+
+
+def test_its_operation_is_answered_over_http(visit: dict[str, Any]) -> None:
+    assert visit["status"] == 200
+    assert visit["answer"]["now"] >= 0
+    assert len(visit["answer"]["last_hour"]) == 1
+
+
+def test_programs_call_its_operation_like_those_of_the_host(visit: dict[str, Any]) -> None:
+    assert set(visit["called"]) == {"now", "last_hour"}
+
+
+def test_its_tool_is_offered_to_turns(visit: dict[str, Any]) -> None:
+    assert "machine.load" in visit["tools"]
+
+
+def test_its_service_runs_from_the_start_of_the_host_to_its_end(visit: dict[str, Any]) -> None:
+    assert visit["running"] == [False, True, False]
