@@ -35,14 +35,16 @@ def reads_documents(model: ModelInfo) -> bool:
     return has_capability(model, PDF_INPUT)
 
 
-def select_media(message: Message, model: ModelInfo | None, *, files_only: bool = False) -> MediaContent:
+def select_media(
+    message: Message, model: ModelInfo | None, *, takes_addresses: bool = True, takes_documents: bool = True
+) -> MediaContent:
     """Return what a model gets of a message; without a model everything is named.
 
-    `files_only`: the API takes no addresses of images, and no documents.
+    `takes_addresses`: the API takes images by their address; `takes_documents`: it takes documents.
     """
     images = message.images if model is not None and sees_images(model) else ()
-    documents = message.documents if model is not None and not files_only and reads_documents(model) else ()
-    if files_only:
+    documents = message.documents if model is not None and takes_documents and reads_documents(model) else ()
+    if not takes_addresses:
         images = tuple(image for image in images if image.data)
     lines = [message.content] if message.content else []
     lines += [describe_image(image) for image in message.images if image not in images]

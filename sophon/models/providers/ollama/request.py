@@ -83,7 +83,7 @@ def _add_images(message: Message, model: ModelInfo) -> dict[str, Any]:
     """Convert a message with images or documents. The API takes files of images only; the model reads of the others."""
     from sophon.models.providers.media_content import select_media  # lazy: few messages have images
 
-    found = select_media(message, model, files_only=True)
+    found = select_media(message, model, takes_addresses=False, takes_documents=False)
     data: dict[str, Any] = {"role": message.role, "content": as_text(found.text)}
     return data | {"images": [image.data for image in found.images]} if found.images else data
 

@@ -21,6 +21,8 @@ WITH_SIMPLE_SCHEMAS = frozenset({"gemini", "mistral"})
 """Types that reject a tool whose JSON Schema has one of `DROPPED_KEYWORDS`."""
 WITH_REASONING_APART = frozenset({"gemini", "xai"})
 """Types whose output tokens are without those of the reasoning, which the total has."""
+WITH_DATA_URLS_ONLY = frozenset({"gemini"})
+"""Types that reject parts of type `file` and read a PDF as an image, and that load no image from its address."""
 DROPPED_KEYWORDS = frozenset({"$id", "$schema", "additionalProperties", "strict"})
 
 
@@ -29,6 +31,7 @@ class OpenAIDialect:
     """Differences between OpenAI-compatible models: name of the output limit field, and what is sent at all.
 
     `fills_reasoning`: with each tool call of earlier turns `reasoning_content` is demanded, whatever is in it.
+    `takes_data_urls_only`: images and documents alike are parts of type `image_url` with a `data:` URL.
     """
 
     output_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -38,6 +41,7 @@ class OpenAIDialect:
     accepts_all_keywords: bool = True
     fills_reasoning: bool = False
     counts_reasoning_apart: bool = False
+    takes_data_urls_only: bool = False
 
 
 def dialect_for_model(model: str) -> OpenAIDialect:
@@ -61,6 +65,7 @@ def dialect_for_provider(provider_type: str, info: ModelInfo) -> OpenAIDialect:
         accepts_all_keywords=provider_type not in WITH_SIMPLE_SCHEMAS,
         fills_reasoning=reasons,
         counts_reasoning_apart=provider_type in WITH_REASONING_APART,
+        takes_data_urls_only=provider_type in WITH_DATA_URLS_ONLY,
     )
 
 

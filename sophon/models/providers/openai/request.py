@@ -25,12 +25,14 @@ MAX_CACHED_LISTS = 16
 """Lists of tools whose JSON one model caches; a hundred tools have about 50 KB."""
 
 
-def message_to_json(message: Message, model: ModelInfo | None = None) -> dict[str, Any]:
+def message_to_json(
+    message: Message, model: ModelInfo | None = None, dialect: OpenAIDialect | None = None
+) -> dict[str, Any]:
     """Convert a message to JSON data; tool names are in the provider's form. A `model` gets the images and documents
-    that it can take.
+    that it can take, in the form of its `dialect`.
     """
     if message.images or message.documents:
-        return {"role": message.role, "content": _content_with_media(message, model)}
+        return {"role": message.role, "content": _content_with_media(message, model, dialect)}
     content = _replace_lone_surrogates(message.content)
     if message.tool_calls:
         calls = [_tool_call_to_json(call) for call in message.tool_calls]
@@ -63,7 +65,7 @@ def messages_to_json_bytes(
     """
     data = [message.wire or message_to_json_bytes(message) for message in messages]
     for index in find_media(messages):
-        data[index] = to_json_bytes(message_to_json(messages[index], model))
+        data[index] = to_json_bytes(message_to_json(messages[index], model, dialect))
     returned = fields_to_return(messages, model.id)
     if dialect is not None and dialect.fills_reasoning:
         calling = (index for index, message in enumerate(messages) if message.tool_calls)
@@ -230,17 +232,26 @@ def find_media(messages: Sequence[Message]) -> Sequence[int]:
     return [index for index, message in enumerate(messages) if message.images or message.documents]
 
 
-def _content_with_media(message: Message, model: ModelInfo | None) -> str | list[dict[str, Any]]:
+def _content_with_media(
+    message: Message, model: ModelInfo | None, dialect: OpenAIDialect | None
+) -> str | list[dict[str, Any]]:
     from sophon.models.providers.media_content import select_media  # lazy: few messages have images
 
-    found = select_media(message, model)
+    data_urls_only = dialect is not None and dialect.takes_data_urls_only
+    found = select_media(message, model, takes_addresses=not data_urls_only)
     text = _replace_lone_surrogates(found.text)
     if not found.images and not found.documents:
         return text
     parts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
-    parts += [{"type": "image_url", "image_url": {"url": image.address}} for image in found.images]
+    parts += [_image_part(image.address) for image in found.images]
+    if data_urls_only:
+        return [*parts, *(_image_part(document.address) for document in found.documents)]
     files = ({"filename": each.name, "file_data": each.address} for each in found.documents)
     return [*parts, *({"type": "file", "file": file} for file in files)]
+
+
+def _image_part(address: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": address}}
 
 
 def _tool_call_to_json(call: ToolCall) -> dict[str, Any]:

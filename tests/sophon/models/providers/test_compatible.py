@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from sophon.documents import Document
 from sophon.errors import SettingsError
+from sophon.images import image_from_bytes, image_from_url
 from sophon.messages import Message, Reasoning, ToolCall
 from sophon.models.providers.discovery import discover_providers
 from sophon.models.providers.factory import create_providers
@@ -115,6 +117,49 @@ async def test_a_signature_in_a_stream_is_kept(server: Any, kit: Any) -> None:
     response = await model.complete(kit.request(model, on_text=heard.append))
     await model.aclose()
     assert response.reasoning_fields == {"call_fields": [SIGNED]}
+
+
+PNG = b"\x89PNG\r\n\x1a\n"
+WITH_FILES = Message(
+    "user",
+    "Compare them",
+    images=(image_from_bytes(PNG), image_from_url("https://example.com/cat.png")),
+    documents=(Document("JVBERi0=", "application/pdf", "report.pdf", 5),),
+)
+PNG_PART = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+PDF_URL = "data:application/pdf;base64,JVBERi0="
+
+
+async def sent_content(kind: str, server: Any, kit: Any, *capabilities: str) -> Any:
+    """What the provider gets of a message with files, which is not its last one."""
+    server.says("Done")
+    model = model_of(kind, url=f"{server.url}/v1")
+    messages = [WITH_FILES, Message("assistant", "Done"), Message("user", "And?")]
+    able = replace(model.info, capabilities=frozenset(capabilities))
+    await model.complete(replace(kit.request(model, messages=messages), model=able))
+    await model.aclose()
+    return server.seen[0].body["messages"][0]["content"]
+
+
+async def test_gemini_gets_a_pdf_as_an_image_and_no_address(server: Any, kit: Any) -> None:
+    text, *files = await sent_content("gemini", server, kit, "vision", "pdf_input")
+    assert files == [PNG_PART, {"type": "image_url", "image_url": {"url": PDF_URL}}]
+    named = "[Image: https://example.com/cat.png; it is not shown to this model]"
+    assert text == {"type": "text", "text": f"Compare them\n{named}"}
+
+
+async def test_gemini_reads_the_names_of_files_that_its_model_cannot_take(server: Any, kit: Any) -> None:
+    content = await sent_content("gemini", server, kit)
+    assert isinstance(content, str)
+    assert "report.pdf" in content
+    assert "https://example.com/cat.png" in content
+
+
+@pytest.mark.parametrize("kind", ["mistral", "openrouter"])
+async def test_others_get_files_as_openai_does(kind: str, server: Any, kit: Any) -> None:
+    _, *files = await sent_content(kind, server, kit, "vision", "pdf_input")
+    address = {"type": "image_url", "image_url": {"url": "https://example.com/cat.png"}}
+    assert files == [PNG_PART, address, {"type": "file", "file": {"filename": "report.pdf", "file_data": PDF_URL}}]
 
 
 def with_reasoning(message: Message, model: str, fields: Mapping[str, Any], text: str = "") -> Message:
