@@ -4,6 +4,7 @@ What few processes need is imported when it is created, so that the others do no
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -41,6 +42,16 @@ def configure_providers(providers: Sequence[Provider], settings: Settings) -> No
     prices = settings.budget.default_price_pair
     for provider in providers if prices is not None else ():
         provider.default_prices = prices
+
+
+def needs_embedder(settings: Settings, *, uses_defaults: bool = True) -> bool:
+    """Return whether an embedder is to be created: a setting asks for one, or the defaults are used and can have one.
+
+    A default needs no extra: without numpy nothing is compared by similarity.
+    """
+    routing = settings.routing
+    is_set = bool(settings.embeddings.model_fields_set) or routing.policy_file is not None or routing.learns
+    return is_set or (uses_defaults and find_spec("numpy") is not None)
 
 
 MEMORY_GROUP = "memory"

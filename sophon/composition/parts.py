@@ -1,7 +1,6 @@
 """What services are assembled from: the parts that were passed, and those that the settings name."""
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from sophon.composition.configured_parts import (
     create_store,
     find_shield_problems,
     find_unknown_models,
+    needs_embedder,
     to_providers,
 )
 from sophon.composition.setting_references import find_taken_server_ids, find_unknown_tools
@@ -138,10 +138,8 @@ class _PartsBuilder:
 
     def _add_similarity(self) -> None:
         """Create the embedder, and the cache of routing decisions, which finds them by similarity."""
-        parts, embeddings, routing = self._parts, self._settings.embeddings, self._settings.routing
-        is_set = bool(embeddings.model_fields_set) or routing.policy_file is not None or routing.learns
-        # A default needs no extra: without numpy nothing is compared by similarity.
-        if not is_set and (not self._uses_defaults or find_spec("numpy") is None):
+        parts, embeddings = self._parts, self._settings.embeddings
+        if not needs_embedder(self._settings, uses_defaults=self._uses_defaults):
             return
         from sophon.models.embeddings.factory import create_cached_embedder  # lazy, as above
         from sophon.stores.vectors.policies import create_policy_cache

@@ -150,6 +150,37 @@ def test_a_host_needs_no_other_extra(tmp_path: Path) -> None:
     assert run_with(["host"], imports, folder=tmp_path).stderr == ""
 
 
+MEMORY = """
+import json, os
+from pathlib import Path
+from sophon_hosting.cli.app import run_command_line
+
+line = {"id": "a", "text": "Ada lives in Oslo", "created_at": "2026-01-01T00:00:00+00:00", "sources": []}
+Path("in.jsonl").write_text(json.dumps(line))
+for words in ("import in.jsonl", "list", "search Oslo", "export", "reindex", "correct a Bergen", "forget --all --yes"):
+    print(words, "->", run_command_line(["memory", *words.split()]), flush=True)
+os.environ["SOPHON__MEMORY__EMBEDDER"] = "null"
+print("null", "->", run_command_line(["memory", "reindex"]), flush=True)
+del os.environ["SOPHON__MEMORY__EMBEDDER"]
+os.environ["SOPHON__EMBEDDINGS__PROVIDER"] = "Hashing"
+print("set", "->", run_command_line(["memory", "list"]), flush=True)
+"""
+"""What is remembered, by the command line, with the embedder of the default and with one that was set."""
+
+
+def test_what_is_remembered_is_managed_without_numpy_unless_an_embedder_was_set(tmp_path: Path) -> None:
+    done = run_with(["host"], MEMORY, folder=tmp_path)
+    codes = [line.rpartition(" -> ")[2] for line in done.stdout.splitlines() if " -> " in line]
+    assert codes == [*"00000000", "1"], done.stderr
+    assert "Ada lives in Oslo" in done.stdout
+    command = 'pip install "sophon-agents[vectors]"'
+    [reindexed, null] = [line for line in done.stdout.splitlines() if "index of words" in line]
+    assert f"there are no vectors: they need numpy ({command})" in reindexed
+    assert "Memory.Embedder is null" in null
+    [refused] = done.stderr.splitlines()
+    assert refused.endswith(f"Hashing needs numpy, which is not installed; {command}")
+
+
 IMPORTS = """
 import asyncio
 from pathlib import Path

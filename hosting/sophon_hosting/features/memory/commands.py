@@ -8,10 +8,13 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from sophon.clock import SystemClock
+from sophon.composition.configured_parts import needs_embedder
 from sophon.errors import InputError, NotFound
+from sophon.extras import install_command
 from sophon.memory.workspace_index import FileChunk
 from sophon.models.embeddings.factory import create_cached_embedder
 from sophon.principals import LOCAL_USER
+from sophon.settings import Settings
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.exported_entry import entry_to_json
 from sophon.stores.memories.library import FoundMemory, LongTermMemory, choose_embedder
@@ -169,21 +172,31 @@ def reindex(ctx: typer.Context, user: UserOption = LOCAL_USER) -> None:
         return indexed, await memory.reindex(user) if memory.has_vectors else None
 
     indexed, count = _run(ctx.obj, run)
-    vectors = "there are no vectors: Memory.Embedder is null, or Auto with the embedder Hashing"
-    vectors = vectors if count is None else f"{count} entries of {user} have a vector"
+    vectors = f"{count} entries of {user} have a vector"
+    if count is None:
+        vectors = f"there are no vectors: {_explain_no_vectors(load_cli_settings(ctx.obj))}"
     write_lines([f"{indexed} entries are in the index of words; {vectors}."])
+
+
+def _explain_no_vectors(settings: Settings) -> str:
+    if settings.memory.embedder is None or needs_embedder(settings):
+        return "Memory.Embedder is null, or Auto with the embedder Hashing"
+    needed = f"they need numpy ({install_command('vectors')})"
+    return needed if settings.memory.embedder == "Embeddings" else f"{needed}, and another embedder than Hashing"
 
 
 def _run(options: GlobalOptions, operation: Callable[[LongTermMemory, HostStore], Awaitable[T]]) -> T:
     settings, clock = load_cli_settings(options), SystemClock()
-    cached = create_cached_embedder(settings.embeddings, os.environ, clock)
+    has_embedder = needs_embedder(settings)
+    cached = create_cached_embedder(settings.embeddings, os.environ, clock) if has_embedder else None
     embedder = choose_embedder(settings.memory.embedder, cached)
 
     async def run(store: HostStore) -> T:
         try:
             return await operation(LongTermMemory(store, clock, embedder), store)
         finally:
-            await cached.aclose()
+            if cached is not None:
+                await cached.aclose()
 
     return run_with_store(options, run)
 
