@@ -1,5 +1,6 @@
 """The extras of the distribution: a base environment runs a chain, and whatever is missing is named with its extra."""
 
+import json
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -179,6 +180,14 @@ def test_what_is_remembered_is_managed_without_numpy_unless_an_embedder_was_set(
     assert "Memory.Embedder is null" in null
     [refused] = done.stderr.splitlines()
     assert refused.endswith(f"Hashing needs numpy, which is not installed; {command}")
+
+
+def test_doctor_notes_that_nothing_is_found_by_similarity_without_numpy(tmp_path: Path) -> None:
+    program = "from sophon_hosting.cli import main; main()"
+    done = run_with(["host"], program, folder=tmp_path, arguments=["doctor", "--json"])
+    [found] = [each for each in json.loads(done.stdout) if each["id"] == "embeddings"]
+    assert (found["grade"], found["fix"]) == ("ok", 'pip install "sophon-agents[vectors]"')
+    assert found["text"] == "none: numpy is not installed, so nothing is found by similarity"
 
 
 IMPORTS = """

@@ -93,7 +93,7 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
     yield from limit_checks.check_prices(services)
     yield limit_checks.check_time_limits(settings)
     yield checks.check_capabilities(services)
-    yield embedding_checks.check_embedder(settings.embeddings)
+    yield embedding_checks.check_embedder(settings)
     chain = checks.check_chain(services)
     yield chain
     start = start_checks.check_start(services, os.environ)  # it adds the tools that only a host has

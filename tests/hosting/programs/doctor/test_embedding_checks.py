@@ -18,12 +18,12 @@ from sophon_hosting.programs.doctor.embedding_checks import check_embedder
     ],
 )
 def test_the_embedder_is_named(values: dict[str, Any], text: str) -> None:
-    found = check_embedder(Settings.from_mapping({"Embeddings": values}).embeddings)
+    found = check_embedder(Settings.from_mapping({"Embeddings": values}))
     assert (found.text, found.grade) == (text, "ok")
 
 
 def test_a_local_model_that_is_not_installed_says_what_to_install() -> None:
     if importlib.util.find_spec("sentence_transformers") is not None:
         pytest.skip("sentence-transformers is installed")
-    found = check_embedder(Settings.from_mapping({"Embeddings": {"Provider": "SentenceTransformers"}}).embeddings)
+    found = check_embedder(Settings.from_mapping({"Embeddings": {"Provider": "SentenceTransformers"}}))
     assert (found.grade, found.fix) == ("warning", 'pip install "sophon-agents[embeddings]"')
