@@ -2,20 +2,24 @@
 
 from collections.abc import Iterator
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import iter_modules, walk_packages
 
 from sophon import builtin_tools
 from sophon.composition.setting_references import find_taken_server_ids
 from sophon.settings import Settings
 from sophon.skills.custom_tools import PREFIX
 from sophon.tools.tool import Tool
+from sophon_hosting import features
 
 
 def list_tool_names() -> Iterator[str]:
-    """Yield the names of all tools that a module of the built-in ones has, whatever setting registers them."""
-    for each in iter_modules(builtin_tools.__path__):
-        values = vars(import_module(f"{builtin_tools.__name__}.{each.name}")).values()
-        yield from (value.name for value in values if isinstance(value, Tool))
+    """Yield the names of all tools that a module of the built-in ones or of a feature has, whatever registers them."""
+    modules = [f"{builtin_tools.__name__}.{each.name}" for each in iter_modules(builtin_tools.__path__)]
+    for each in walk_packages(features.__path__, f"{features.__name__}."):
+        if each.name.endswith(".tools"):
+            modules.append(each.name)
+    for module in modules:
+        yield from (value.name for value in vars(import_module(module)).values() if isinstance(value, Tool))
 
 
 def test_no_server_can_begin_its_names_like_a_tool_of_sophon() -> None:
