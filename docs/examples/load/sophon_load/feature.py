@@ -1,4 +1,4 @@
-"""What this package adds to a host: the load of its machine, for operators, for models, and minute by minute."""
+"""Feature declaration: the load of the machine, for operators, for models, and minute by minute."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final

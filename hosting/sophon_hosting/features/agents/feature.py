@@ -1,4 +1,4 @@
-"""What a host has for agents and sub-agents."""
+"""Feature declaration: agents and sub-agents."""
 
 from typing import Final
 

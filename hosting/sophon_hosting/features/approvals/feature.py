@@ -1,4 +1,4 @@
-"""What a host has for approvals and grants."""
+"""Feature declaration: approvals and grants."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a host has for attachments of messages."""
+"""Feature declaration: attachments of messages."""
 
 from typing import Final
 

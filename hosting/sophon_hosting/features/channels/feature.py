@@ -1,4 +1,4 @@
-"""What a host has for channels: operations on those that it has."""
+"""Feature declaration: operations on the channels of a host."""
 
 from typing import Final
 

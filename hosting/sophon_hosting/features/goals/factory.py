@@ -1,4 +1,4 @@
-"""What a host has for goals. With goals off nothing of it is imported, but what deletes those that are stored."""
+"""Factories of the services of goals: with goals off nothing is imported but what deletes stored ones."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

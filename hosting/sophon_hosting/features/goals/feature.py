@@ -1,4 +1,4 @@
-"""What a host has for goals: operations, tools, the engine that works on them, and the use of unattended work."""
+"""Feature declaration: goals: operations, tools, the engine that works on them, and the use of unattended work."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final

@@ -1,4 +1,4 @@
-"""What a host has for guards: the policy and the audit log."""
+"""Feature declaration: guards: the policy and the audit log."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a host has to describe itself: operations on its state and its log, and who asks."""
+"""Feature declaration: the description of a host by itself, with operations on its state and its log, and who asks."""
 
 from typing import TYPE_CHECKING, Final
 

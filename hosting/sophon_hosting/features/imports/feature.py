@@ -1,4 +1,4 @@
-"""What a host has for imports of conversations."""
+"""Feature declaration: imports of conversations."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a host has for routing and learning."""
+"""Feature declaration: routing and learning."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a host has for MCP servers whose tools it offers: operations, and the supervisor of the servers."""
+"""Feature declaration: MCP servers whose tools a host offers: operations, and the supervisor of the servers."""
 
 from typing import TYPE_CHECKING, Final
 

@@ -1,4 +1,4 @@
-"""What a host has for long-term memory and the files of the workspace."""
+"""Feature declaration: long-term memory and the files of the workspace."""
 
 from typing import Final
 

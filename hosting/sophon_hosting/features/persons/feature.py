@@ -1,4 +1,4 @@
-"""What a host has for export and deletion of what is kept of a person."""
+"""Feature declaration: export and deletion of what is kept of a person."""
 
 from typing import Final
 

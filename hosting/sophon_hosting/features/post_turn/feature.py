@@ -1,4 +1,4 @@
-"""What a host has for the jobs after a turn: their runner."""
+"""Feature declaration: the jobs after a turn: their runner."""
 
 from typing import TYPE_CHECKING, Final
 

@@ -1,4 +1,4 @@
-"""What a host has for preferences of a person."""
+"""Feature declaration: preferences of a person."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a host has for model providers."""
+"""Feature declaration: model providers."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a host has for the task queue and dead letters."""
+"""Feature declaration: the task queue and dead letters."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a host has for schedules: operations, tools, the scheduler and the heartbeat."""
+"""Feature declaration: schedules: operations, tools, the scheduler and the heartbeat."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a host has for sessions: their list, histories and branches."""
+"""Feature declaration: sessions: their list, histories and branches."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a host has for settings that change while it runs: operations, the changes, and those of other processes."""
+"""Feature declaration: settings that change while a host runs: operations, changes, and those of other processes."""
 
 from typing import TYPE_CHECKING, Final
 

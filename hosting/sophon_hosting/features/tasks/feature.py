@@ -1,4 +1,4 @@
-"""What a host has for tasks: messages that are sent, and their state."""
+"""Feature declaration: tasks: messages that are sent, and their state."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a host has for API tokens."""
+"""Feature declaration: API tokens."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a host has for tools and custom tools."""
+"""Feature declaration: tools and custom tools."""
 
 from typing import Final
 

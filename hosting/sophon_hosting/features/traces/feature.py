@@ -1,4 +1,4 @@
-"""What a host has for traces of turns and replays."""
+"""Feature declaration: traces of turns and replays."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a host has for usage and cost."""
+"""Feature declaration: usage and cost."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a host has for webhooks: operations, their service and routes, and the entries of events that are posted."""
+"""Feature declaration: webhooks: operations, their service and routes, and the entries of events that are posted."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
