@@ -4,33 +4,37 @@ Sources: the providers' API references; Gemini API docs, OpenAI compatibility an
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Literal
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.models.model import ModelInfo
 
 _REASONING_MODELS = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d))(?!.*chat)")
 
+ToolSchema = Literal["all", "no meta keywords", "openapi"]
+
 WITHOUT_STREAM_OPTIONS = frozenset({"gemini", "mistral", "perplexity", "cerebras"})
 """Types that report the usage of a stream without being asked. Mistral rejects the question."""
 WITHOUT_REASONING = frozenset({"mistral"})
 """Types that reject messages with the reasoning that they have sent."""
-WITH_SIMPLE_SCHEMAS = frozenset({"gemini", "mistral"})
-"""Types that reject a tool whose JSON Schema has one of `DROPPED_KEYWORDS`."""
+TOOL_SCHEMAS: Mapping[str, ToolSchema] = {"gemini": "openapi", "mistral": "no meta keywords"}
+"""What types accept of the JSON Schema of a tool, if it is not all."""
+NEEDS_REASONING = frozenset({"deepseek", "moonshot"})
+"""Types whose reasoning models demand `reasoning_content` with the tool calls of earlier turns, too."""
 WITH_REASONING_APART = frozenset({"gemini", "xai"})
 """Types whose output tokens are without those of the reasoning, which the total has."""
 WITH_DATA_URLS_ONLY = frozenset({"gemini"})
 """Types that reject parts of type `file` and read a PDF as an image, and that load no image from its address."""
-DROPPED_KEYWORDS = frozenset({"$id", "$schema", "additionalProperties", "strict"})
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAIDialect:
     """Differences between OpenAI-compatible models: name of the output limit field, and what is sent at all.
 
-    `fills_reasoning`: with each tool call of earlier turns `reasoning_content` is demanded, whatever is in it.
+    `fills_reasoning`: each reply of a turn with tool calls, also of an earlier one, must have `reasoning_content`,
+    whatever is in it.
     `takes_data_urls_only`: images and documents alike are parts of type `image_url` with a `data:` URL.
     """
 
@@ -38,7 +42,7 @@ class OpenAIDialect:
     accepts_temperature: bool = True
     accepts_stream_options: bool = True
     accepts_reasoning: bool = True
-    accepts_all_keywords: bool = True
+    tool_schema: ToolSchema = "all"
     fills_reasoning: bool = False
     counts_reasoning_apart: bool = False
     takes_data_urls_only: bool = False
@@ -55,38 +59,15 @@ def dialect_for_model(model: str) -> OpenAIDialect:
 
 def dialect_for_provider(provider_type: str, info: ModelInfo) -> OpenAIDialect:
     """Return the dialect of a provider's model. Moonshot's reasoning models reject a temperature."""
-    reasons = provider_type == "moonshot" and "reasoning" in info.capabilities
+    reasons = "reasoning" in info.capabilities
     dialect = dialect_for_model(info.name)
     return replace(
         dialect,
-        accepts_temperature=dialect.accepts_temperature and not reasons,
+        accepts_temperature=dialect.accepts_temperature and not (reasons and provider_type == "moonshot"),
         accepts_stream_options=provider_type not in WITHOUT_STREAM_OPTIONS,
         accepts_reasoning=provider_type not in WITHOUT_REASONING,
-        accepts_all_keywords=provider_type not in WITH_SIMPLE_SCHEMAS,
-        fills_reasoning=reasons,
+        tool_schema=TOOL_SCHEMAS.get(provider_type, "all"),
+        fills_reasoning=reasons and provider_type in NEEDS_REASONING,
         counts_reasoning_apart=provider_type in WITH_REASONING_APART,
         takes_data_urls_only=provider_type in WITH_DATA_URLS_ONLY,
     )
-
-
-def simplify_schema(value: object) -> Any:
-    """Return a tool's definition without the keywords of JSON Schema that some providers reject.
-
-    A property may be called like a keyword: the names below `properties` are kept.
-    """
-    if isinstance(value, Mapping):
-        pairs = cast(Mapping[str, object], value).items()
-        return {
-            key: _simplify_each(each) if key == "properties" else simplify_schema(each)
-            for key, each in pairs
-            if key not in DROPPED_KEYWORDS
-        }
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [simplify_schema(each) for each in cast(Sequence[object], value)]
-    return value
-
-
-def _simplify_each(properties: object) -> Any:
-    if not isinstance(properties, Mapping):
-        return properties
-    return {name: simplify_schema(each) for name, each in cast(Mapping[str, object], properties).items()}

@@ -23,7 +23,7 @@ the signature of the thoughts before a call, and without which it rejects the re
 """
 EXTRA_CONTENT = "extra_content"
 FILLING = " "
-"""The shortest reasoning that Moonshot takes for a call whose own is not known any more."""
+"""The shortest reasoning that Moonshot and DeepSeek take for a reply whose own is not known any more."""
 
 _JOINED_KEYS = frozenset({"thinking", "text", "summary", "data", "signature"})
 """Keys whose texts arrive in pieces."""

@@ -15,8 +15,9 @@ import orjson
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest
 from sophon.models.providers.openai.alternation import alternation_class, merge_messages
-from sophon.models.providers.openai.dialect import OpenAIDialect, dialect_for_model, simplify_schema
+from sophon.models.providers.openai.dialect import OpenAIDialect, ToolSchema, dialect_for_model
 from sophon.models.providers.openai.reasoning import CALL_FIELDS, FILLING, RETURNED_TEXT_FIELD, fields_to_return
+from sophon.models.providers.openai.tool_schema import to_openapi_function, without_meta_keywords
 from sophon.tools.tool import Tool, to_wire_name
 
 MAX_CACHED_TOOLS = 4096
@@ -68,12 +69,29 @@ def messages_to_json_bytes(
         data[index] = to_json_bytes(message_to_json(messages[index], model, dialect))
     returned = fields_to_return(messages, model.id)
     if dialect is not None and dialect.fills_reasoning:
-        calling = (index for index, message in enumerate(messages) if message.tool_calls)
-        returned = {index: {RETURNED_TEXT_FIELD: FILLING} | returned.get(index, {}) for index in calling}
+        filled = set(find_tool_turn_replies(messages)).difference(find_media(messages))
+        returned = {index: {RETURNED_TEXT_FIELD: FILLING} | returned.get(index, {}) for index in filled}
     for index, fields in returned.items():
         if dialect is None or dialect.accepts_reasoning:
             data[index] = to_json_bytes(add_reasoning_fields(message_to_json(messages[index]), fields))
     return data
+
+
+def find_tool_turn_replies(messages: Sequence[Message]) -> Sequence[int]:
+    """Return the indexes of all replies in turns with tool calls: the answer that ends such a turn belongs to it."""
+    found: list[int] = []
+    replies: list[int] = []
+    calls = False
+    for index, message in enumerate(messages):
+        if message.role == "user" and not message.origin:
+            replies, calls = [], False
+        elif message.role == "assistant":
+            replies.append(index)
+            calls = calls or bool(message.tool_calls)
+            if calls:
+                found += replies
+                replies = []
+    return found
 
 
 def add_reasoning_fields(message: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,9 +108,14 @@ def add_reasoning_fields(message: dict[str, Any], fields: Mapping[str, Any]) -> 
     return message | own | {"tool_calls": calls}
 
 
-def tool_to_json(tool: Tool) -> dict[str, Any]:
-    """Convert a tool's definition to JSON data, under the name that providers accept."""
-    return {"type": "function", "function": {**tool.definition, "name": to_wire_name(tool.name)}}
+def tool_to_json(tool: Tool, schema: ToolSchema = "all") -> dict[str, Any]:
+    """Convert a tool's definition to JSON data, under the name and with the keywords that the provider accepts."""
+    function = {**tool.definition, "name": to_wire_name(tool.name)}
+    if schema == "openapi":
+        function = to_openapi_function(function)
+    elif schema == "no meta keywords":
+        function = without_meta_keywords(function)
+    return {"type": "function", "function": function}
 
 
 class ToolJsonCache:
@@ -102,10 +125,10 @@ class ToolJsonCache:
     prompt cache finds them again.
     """
 
-    __slots__ = ("_is_simplified", "_json_by_list", "_json_by_tool")
+    __slots__ = ("_json_by_list", "_json_by_tool", "_schema")
 
-    def __init__(self, *, is_simplified: bool = False) -> None:
-        self._is_simplified = is_simplified
+    def __init__(self, schema: ToolSchema = "all") -> None:
+        self._schema: ToolSchema = schema
         self._json_by_tool: dict[Tool, bytes] = {}
         self._json_by_list: dict[tuple[Tool, ...], bytes] = {}
 
@@ -115,8 +138,7 @@ class ToolJsonCache:
         if data is None:
             if len(self._json_by_tool) >= MAX_CACHED_TOOLS:
                 self._json_by_tool.clear()
-            value = tool_to_json(tool)
-            data = self._json_by_tool[tool] = to_json_bytes(simplify_schema(value) if self._is_simplified else value)
+            data = self._json_by_tool[tool] = to_json_bytes(tool_to_json(tool, self._schema))
         return data
 
     def get_list_json(self, tools: Sequence[Tool]) -> bytes:
@@ -148,7 +170,7 @@ class RequestWriter:
         self._cache_salt = secrets.token_bytes(16) if has_cache_key else None
         self._dialect = dialect or dialect_for_model(model)
         self._model_json = orjson.dumps(model)
-        self._tool_json = ToolJsonCache(is_simplified=not self._dialect.accepts_all_keywords)
+        self._tool_json = ToolJsonCache(self._dialect.tool_schema)
 
     def write(self, request: ModelRequest) -> bytes:
         """Return the body of a request."""

@@ -178,13 +178,16 @@ async def test_mistral_gets_no_reasoning_back(server: Any, kit: Any) -> None:
     assert "reasoning_content" not in seen
 
 
-async def test_moonshot_gets_some_reasoning_with_each_call(server: Any, kit: Any) -> None:
-    model = model_of("moonshot", "kimi-k3", url=f"{server.url}/v1")
+@pytest.mark.parametrize(("kind", "name"), [("moonshot", "kimi-k3"), ("deepseek", "deepseek-v4-pro")])
+async def test_each_reply_of_a_turn_with_calls_has_some_reasoning(kind: str, name: str, server: Any, kit: Any) -> None:
+    model = model_of(kind, name, url=f"{server.url}/v1")
     assert "reasoning" in model.info.capabilities
-    earlier = [Message("user", "Hello"), CALLED, RESULT, Message("assistant", "Hi"), Message("user", "And now?")]
-    seen = await answered(server, kit, model, earlier)
+    plain = [Message("user", "Hello"), Message("assistant", "Hi")]
+    called = [Message("user", "Time?"), CALLED, RESULT, Message("assistant", "Noon"), Message("user", "Thanks")]
+    await answered(server, kit, model, [*plain, *called])
     await model.aclose()
-    assert seen["reasoning_content"] == " "
+    replies = [each for each in server.seen[0].body["messages"] if each["role"] == "assistant"]
+    assert [each.get("reasoning_content") for each in replies] == [None, " ", " "]
 
 
 async def test_mistrals_thoughts_are_no_part_of_its_text(server: Any, kit: Any) -> None:
