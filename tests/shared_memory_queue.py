@@ -8,7 +8,7 @@ from functools import partial
 from sophon.clock import Clock, Timer
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics, ReservedSlot
 from sophon_hosting.queue.errors import QueueUnavailable
-from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.queue.in_memory import MemoryQueue
 
 
 class SharedMemoryBroker:

@@ -4,13 +4,13 @@ from sophon.errors import ChangedMeanwhile, NotFound
 from sophon.stores.runs.contract import RunStore
 from sophon_hosting.completion import complete
 from sophon_hosting.queue.contract import TaskQueue
-from sophon_hosting.runs.acceptance import MessageAcceptance
+from sophon_hosting.runs.run_acceptance import RunAcceptance
 
 
 class DeadLetters:
     """Retries the dead letters of a queue."""
 
-    def __init__(self, queue: TaskQueue, runs: RunStore, acceptance: MessageAcceptance) -> None:
+    def __init__(self, queue: TaskQueue, runs: RunStore, acceptance: RunAcceptance) -> None:
         self._queue, self._runs, self._acceptance = queue, runs, acceptance
 
     async def retry(self, task_id: str) -> str:

@@ -35,7 +35,6 @@ from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.factory import build_memory_queue
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.run_execution import RunExecution
-from sophon_hosting.runs.acceptance import MessageAcceptance, RunRequest, TaskReceipt
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approvals import ApprovalService
@@ -43,10 +42,11 @@ from sophon_hosting.runs.cancellation import CANCEL_TIMEOUT_SECONDS, RunCancella
 from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
-from sophon_hosting.runs.held_questions import HeldQuestions
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries, leave_out_goal_steps
 from sophon_hosting.runs.outcomes import OutcomeWriter, RecordUse, RunTurnLog
+from sophon_hosting.runs.pending_questions import PendingQuestions
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
+from sophon_hosting.runs.run_acceptance import RunAcceptance, RunRequest, TaskReceipt
 from sophon_hosting.runs.run_signals import RunSignals
 from sophon_hosting.runs.session_deletion import CreateSessionWork, SessionDeletion
 from sophon_hosting.runs.traces import ApprovalTaps
@@ -131,7 +131,7 @@ class Host:
         services.set_event_sink(event_bus)
         self._outcome_writer = self._create_outcome_writer(build_outbound, record_use)
         services.turn_log = RunTurnLog(active_runs, self._outcome_writer, store, event_bus)
-        held = HeldQuestions()
+        held = PendingQuestions()
         execution = self.execution = self._create_execution(held, prepare)
         """The worker, and what surrounds it."""
         self.signals = RunSignals(self.fanout, execution.reconciler.notice_signal)
@@ -142,7 +142,7 @@ class Host:
         work = [create(services, event_bus) for create in session_work]
         self._deletion = SessionDeletion(services, event_bus, active_runs, self.queue, self.cancel, work)
         accepted_runs, gate = execution.accepted_runs, self._deletion.gate
-        self.acceptance = MessageAcceptance(services, self.queue, event_bus, gate, accepted_runs, self.queue_health)
+        self.acceptance = RunAcceptance(services, self.queue, event_bus, gate, accepted_runs, self.queue_health)
         """Stores messages as runs; see `accept`."""
         self.dead_letters = DeadLetters(self.queue, store.runs, self.acceptance)
         self._loops = BackgroundLoops(services, self.membership, self)
@@ -187,7 +187,7 @@ class Host:
         builder = leave_out_goal_steps(build_outbound)
         return OutcomeWriter(store, self.event_bus, services.clock, builder, kept, record_use)
 
-    def _create_execution(self, held: HeldQuestions, prepare: PrepareRun) -> RunExecution:
+    def _create_execution(self, held: PendingQuestions, prepare: PrepareRun) -> RunExecution:
         return RunExecution(
             self.services,
             self.pipelines,
@@ -201,7 +201,7 @@ class Host:
             takes_runs=self.membership.runs_turns,
         )
 
-    def _create_approval_gate(self, held: HeldQuestions) -> StoreApprovalGate:
+    def _create_approval_gate(self, held: PendingQuestions) -> StoreApprovalGate:
         event_bus = self.event_bus
         return StoreApprovalGate(
             host_store(self.services),
@@ -213,7 +213,7 @@ class Host:
             load_events=event_bus.load_run_events if self.queue.is_shared else event_bus.wait_until_published,
         )
 
-    def _create_approval_service(self, held: HeldQuestions) -> ApprovalService:
+    def _create_approval_service(self, held: PendingQuestions) -> ApprovalService:
         services, store = self.services, host_store(self.services)
         return ApprovalService(
             store,

@@ -22,10 +22,10 @@ from sophon_hosting.channels.factory import ConfiguredChannel, create_channels
 from sophon_hosting.channels.inbound.transcription import create_transcriber
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.channels.outbound.speech_synthesis import create_speech_synthesizer
-from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.login_throttle import FORGET_SECONDS, LoginThrottle
-from sophon_hosting.client_api.shared_failures import SharedFailures
+from sophon_hosting.client_api.shared_login_failures import SharedLoginFailures
+from sophon_hosting.client_api.token_authentication import TokenAuthenticator
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
 from sophon_hosting.fanout.factory import build_fanout
 from sophon_hosting.features.feature import HostProcess
@@ -221,7 +221,9 @@ class HostServer:
             ),
         )
         shared = (
-            SharedFailures(host_store(services).rate_windows, services.clock, FORGET_SECONDS) if is_in_group else None
+            SharedLoginFailures(host_store(services).rate_windows, services.clock, FORGET_SECONDS)
+            if is_in_group
+            else None
         )
         throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc, shared)
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())

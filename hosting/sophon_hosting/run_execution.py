@@ -13,9 +13,9 @@ from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.checkpoints import insert_checkpoints
-from sophon_hosting.runs.held_questions import HeldQuestions
 from sophon_hosting.runs.lost_starts import LostStarts
 from sophon_hosting.runs.outcomes import OutcomeWriter
+from sophon_hosting.runs.pending_questions import PendingQuestions
 from sophon_hosting.runs.preparation import PrepareRun
 from sophon_hosting.runs.reconciler import RunReconciler
 from sophon_hosting.runs.recovery import RunRecovery
@@ -40,7 +40,7 @@ class RunExecution:
         active_runs: ActiveRuns,
         event_bus: EventBus,
         outcome_writer: OutcomeWriter,
-        held: HeldQuestions,
+        held: PendingQuestions,
         prepare: PrepareRun,
         takes_runs: bool,
     ) -> None:

@@ -25,6 +25,7 @@ from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator, 
 from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.checkpoint_store import suspend_run
+from sophon_hosting.runs.crash_suspects import POSTPONED_SECONDS, CrashSuspects
 from sophon_hosting.runs.delivery_settlement import (
     INITIAL_BACKOFF_SECONDS,
     MAX_BACKOFF_SECONDS,
@@ -32,7 +33,6 @@ from sophon_hosting.runs.delivery_settlement import (
     write_until_stored,
 )
 from sophon_hosting.runs.direct_calls import DirectChains
-from sophon_hosting.runs.isolation import POSTPONED_SECONDS, Isolation
 from sophon_hosting.runs.lease_renewal import LeaseRenewal
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.run_start import RunStarter
@@ -89,7 +89,7 @@ class Worker:
         self._direct_chains = DirectChains()
         self._leases = LeaseRenewal(queue, services.clock, health)
         self._settlement = DeliverySettlement(services, queue, active_runs, terminator, event_bus, self._leases)
-        self._isolation = Isolation()
+        self._crash_suspects = CrashSuspects()
         self._consumers: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -118,8 +118,8 @@ class Worker:
                 backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
                 continue
             backoff_seconds = INITIAL_BACKOFF_SECONDS
-            if self._isolation.admits(delivery):
-                with self._isolation.run(delivery):
+            if self._crash_suspects.admits(delivery):
+                with self._crash_suspects.run(delivery):
                     await self._consume_delivery(delivery)
             else:
                 await self._settlement.leave(delivery, POSTPONED_SECONDS)

@@ -11,7 +11,7 @@ from typing import Protocol
 from psycopg import AsyncConnection
 
 from sophon_hosting.queue.contract import QueueEntry
-from sophon_hosting.queue.postgresql.connecting import connect, to_conninfo
+from sophon_hosting.queue.postgresql.connection import connect, to_conninfo
 from sophon_hosting.queue.postgresql.queue import PostgresQueue
 from sophon_hosting.queue.postgresql.schema import drop_schema
 from sophon_hosting.queue.postgresql.statements import build_statements

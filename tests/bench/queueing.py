@@ -3,7 +3,7 @@
 import asyncio
 
 from sophon_hosting.queue.contract import QueueEntry
-from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.queue.in_memory import MemoryQueue
 
 SESSIONS = 20
 

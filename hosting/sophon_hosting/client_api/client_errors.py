@@ -10,8 +10,8 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError, NotFound, SophonError, StoreError, StoreUnavailable, TrialFailed
 from sophon.security import describe_error
 from sophon.settings.sections.permissions import LevelNeeded
-from sophon_hosting.client_api.authentication import Unauthorized
 from sophon_hosting.client_api.rights import ScopeNeeded
+from sophon_hosting.client_api.token_authentication import Unauthorized
 from sophon_hosting.queue.errors import QueueFull, TryLater
 from sophon_hosting.runs.approvals import DecisionRefused
 

@@ -10,7 +10,7 @@ from sophon.errors import InputError
 
 if TYPE_CHECKING:
     from sophon_channels.contract import Channel
-    from sophon_hosting.events.replay import SessionReplay
+    from sophon_hosting.events.missed_events import MissedEvents
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class ServedProcess:
 class Subscriptions(Protocol):
     """Sessions whose events a connection gets, of the host that stores and of that of conversations off the record."""
 
-    async def join(self, session_id: str, last_seq: int, *, is_off_the_record: bool) -> "SessionReplay":
+    async def join(self, session_id: str, last_seq: int, *, is_off_the_record: bool) -> "MissedEvents":
         """Subscribe to a session, which is created if it does not exist; return the events after `last_seq`.
 
         Raises what `UserSessions.find_or_create` raises; there is no subscription then, even if there was one.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.clock import Clock
-from sophon_hosting.client_api.shared_failures import SharedFailures
+from sophon_hosting.client_api.shared_login_failures import SharedLoginFailures
 
 FREE_FAILURES = 5
 """Failures without a delay, for mistakes of people."""
@@ -35,7 +35,7 @@ class LoginThrottle:
     """
 
     def __init__(
-        self, clock: Clock, on_failure: Callable[[], None] = lambda: None, shared: SharedFailures | None = None
+        self, clock: Clock, on_failure: Callable[[], None] = lambda: None, shared: SharedLoginFailures | None = None
     ) -> None:
         self._clock, self._on_failure, self._shared = clock, on_failure, shared
         self._log = RateLimitedLog(logging.getLogger("sophon"), clock.monotonic)

@@ -15,7 +15,7 @@ from typing import Any
 
 from sophon.stores.events.contract import LoggedEvent
 from sophon_hosting.events.large_fields import rename_session_in_references
-from sophon_hosting.events.replay import SessionReplay
+from sophon_hosting.events.missed_events import MissedEvents
 from sophon_hosting.events.wire_event import WireEvent
 
 SCOPE_SEPARATOR = "\u241f"
@@ -47,7 +47,7 @@ def to_client_event(event: WireEvent, user_id: str) -> WireEvent:
     return WireEvent(event.name, data, session_id, event.task_id, event.seq)
 
 
-def to_client_replay(missed: SessionReplay, user_id: str) -> SessionReplay:
+def to_client_events(missed: MissedEvents, user_id: str) -> MissedEvents:
     """Return the replay with the session id that the user knows."""
     return replace(missed, events=[to_client_event(event, user_id) for event in missed.events])
 

@@ -17,9 +17,9 @@ from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.vectors.contract import POLICIES
-from sophon_hosting.client_api.authentication import User, find_operators
 from sophon_hosting.client_api.caller import Caller, CallerEvents
 from sophon_hosting.client_api.connection import DirectConnection
+from sophon_hosting.client_api.token_authentication import User, find_operators
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approvals import DecisionRefused, check_decider, check_grant, check_kind

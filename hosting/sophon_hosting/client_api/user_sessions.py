@@ -12,7 +12,6 @@ from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionStore, SessionSummary
 from sophon.stores.sessions.copy_limits import check_room_for_session
-from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.session_scope import (
     SCOPE_SEPARATOR,
@@ -20,6 +19,7 @@ from sophon_hosting.client_api.session_scope import (
     to_client_session_id,
     to_scoped_session_id,
 )
+from sophon_hosting.client_api.token_authentication import User
 
 MAX_ID_CHARACTERS = 128
 """Maximum length of session ids and message ids that clients choose."""

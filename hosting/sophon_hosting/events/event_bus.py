@@ -18,12 +18,12 @@ from sophon.stores.runs.contract import Run, RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.unit_of_work import Write
 from sophon_hosting.completion import complete
-from sophon_hosting.events.elsewhere import FindStart
-from sophon_hosting.events.exchange import EventExchange
-from sophon_hosting.events.replay import SessionReplay, bound_replay, find_position, read_missed_events
+from sophon_hosting.events.event_fanout import EventFanout
+from sophon_hosting.events.missed_events import MissedEvents, bound_missed_events, find_position, read_missed_events
+from sophon_hosting.events.remote_events import FindStart
 from sophon_hosting.events.sequencer import SessionSequencer
 from sophon_hosting.events.session_transactions import EventTransaction, Transaction
-from sophon_hosting.events.staging import OnSettled, StagedPart
+from sophon_hosting.events.staged_writes import OnSettled, StagedWrite
 from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event
 from sophon_hosting.fanout.contract import HostFanout
 
@@ -73,9 +73,9 @@ class EventBus:
         self._sequencers: dict[str, SessionSequencer] = {}
         self._global_listeners: list[EventListener] = []
         self._observers: list[EventListener] = []
-        self._exchange: EventExchange | None = None
+        self._exchange: EventFanout | None = None
         if fanout is not None and fanout.reaches_others:
-            self._exchange = EventExchange(
+            self._exchange = EventFanout(
                 fanout,
                 events,
                 clock,
@@ -120,7 +120,7 @@ class EventBus:
 
     async def join_session(
         self, session_id: str, last_seq: int, listener: EventListener, owner: str | None = None
-    ) -> SessionReplay:
+    ) -> MissedEvents:
         """Return the events after `last_seq` and subscribe to all later ones, without gaps or duplicates.
 
         A listener that joins again is subscribed once. Raises SessionTaken if the session is no longer `owner`'s.
@@ -137,7 +137,7 @@ class EventBus:
             # While the lock is held, nothing else is published: what follows the last row reaches the listener later.
             sequencer.listeners[listener] = owner
             self._update_watch(session_id, sequencer)
-            return bound_replay(missed, sequencer.stream_snapshots.to_wire_events(session_id))
+            return bound_missed_events(missed, sequencer.stream_snapshots.to_wire_events(session_id))
 
     def find_streamed_text(self, session_id: str, task_id: str, epoch: int) -> str | None:
         """Return the text so far of a reply that is being streamed; None if that epoch of it is not."""
@@ -247,7 +247,7 @@ class EventBus:
             sequencer.release_fence(fence)
             sequencer.discard_if_idle()
 
-    def stage(self, session_id: str, write: Write, on_settled: OnSettled | None = None) -> StagedPart:
+    def stage(self, session_id: str, write: Write, on_settled: OnSettled | None = None) -> StagedWrite:
         """Store a part of a run's turn with the session's next transaction, which follows soon."""
         return self._get_or_create_sequencer(session_id).transactions.stage(write, on_settled)
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.stores.texts.contract import text_id
-from sophon_hosting.events.json_encoding import encode_json, json_bytes
+from sophon_hosting.json_text import encode_json, json_bytes
 
 MAX_FIELD_BYTES = 32 * 1024
 """Maximum size of a field as JSON; as `LARGE_TEXT_BYTES`, the size from which a text is stored apart."""

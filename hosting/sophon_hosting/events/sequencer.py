@@ -18,8 +18,8 @@ from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.sql import EventLog
 from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import RunStore
-from sophon_hosting.events.elsewhere import EventsElsewhere
 from sophon_hosting.events.pending_events import EventBatch, PendingEvents
+from sophon_hosting.events.remote_events import RemoteEvents
 from sophon_hosting.events.resume_deduplication import EventDeduplicator
 from sophon_hosting.events.session_transactions import SessionTransactions
 from sophon_hosting.events.stream_snapshots import StreamSnapshots, chunk_to_wire_events
@@ -37,7 +37,7 @@ CHUNK_MERGE_SECONDS = 0.03
 """Chunks within this time after the last published one are merged."""
 
 
-MakeElsewhere: TypeAlias = Callable[[str, "SessionSequencer"], EventsElsewhere]
+MakeElsewhere: TypeAlias = Callable[[str, "SessionSequencer"], RemoteEvents]
 """Makes what a sequencer needs where there are other processes."""
 
 

@@ -22,7 +22,7 @@ from sophon.stores.runs.contract import RunStore
 from sophon.stores.unit_of_work import UnitOfWork, Write
 from sophon_hosting.events.pending_events import EventBatch, PendingEvents
 from sophon_hosting.events.run_fences import SessionFences
-from sophon_hosting.events.staging import OnSettled, StagedPart, StagingArea
+from sophon_hosting.events.staged_writes import OnSettled, StagedWrite, StagedWrites
 
 log = logging.getLogger("sophon")
 
@@ -71,7 +71,7 @@ class SessionTransactions:
     ) -> None:
         self._session_id, self._runs, self._clock, self._pending = session_id, runs, clock, pending
         self._publish, self._store_due = publish, store_due
-        self._staging = StagingArea()
+        self._staging = StagedWrites()
         self._timer: asyncio.TimerHandle | None = None
         self.fences = SessionFences()
         self.is_due = False
@@ -98,9 +98,9 @@ class SessionTransactions:
 
     def stage(
         self, write: Write, on_settled: OnSettled | None = None, waiter: asyncio.Future[None] | None = None
-    ) -> StagedPart:
+    ) -> StagedWrite:
         """Store a part with the next transaction; one that nobody waits for waits for it as a durable event does."""
-        part = StagedPart(write, waiter, on_settled)
+        part = StagedWrite(write, waiter, on_settled)
         if self.fences.is_stale(write.run_id):
             part.settle(StaleRun(write.run_id, 0))
             return part

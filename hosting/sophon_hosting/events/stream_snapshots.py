@@ -7,9 +7,9 @@ from urllib.parse import quote
 from sophon._python.joined_text import add_piece
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events import Event, ReasoningChunk, StreamChunk, StreamReset
-from sophon_hosting.events.json_encoding import json_bytes
 from sophon_hosting.events.large_fields import HEAD_CHARACTERS, LARGE_FIELD, text_reference
 from sophon_hosting.events.wire_event import WireEvent, to_wire_event
+from sophon_hosting.json_text import json_bytes
 
 SNAPSHOT_RESET_REASON = "joined during the stream; the text so far follows"
 """Reason of the reset in a snapshot."""

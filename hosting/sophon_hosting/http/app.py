@@ -7,11 +7,11 @@ from aiohttp import web
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.contract import Channel
-from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.connection import ServedProcess
 from sophon_hosting.client_api.login_throttle import LoginThrottle
+from sophon_hosting.client_api.token_authentication import TokenAuthenticator
 from sophon_hosting.features.imports.export_file import MAX_FILE_BYTES
 from sophon_hosting.features.registry import load_operations
 from sophon_hosting.host import Host

@@ -12,8 +12,8 @@ from sophon.errors import InputError
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge
 from sophon_hosting.client_api.connection import ServedProcess
-from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.host import Host
+from sophon_hosting.json_text import encode_json
 
 HOST = web.AppKey("host", Host)
 CALLER = web.RequestKey("caller", Caller)

@@ -10,11 +10,10 @@ from aiohttp import hdrs, web
 
 from sophon.errors import InputError
 from sophon.traces.trace_context import HEADER
-from sophon_hosting.client_api.authentication import Unauthorized, User
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.connection import ServedProcess
 from sophon_hosting.client_api.reply import File, JsonLines, Reply
-from sophon_hosting.events.json_encoding import encode_json
+from sophon_hosting.client_api.token_authentication import Unauthorized, User
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import (
     PROCESS,
@@ -25,6 +24,7 @@ from sophon_hosting.http.json_io import (
     read_json_object,
 )
 from sophon_hosting.http.uploads import CHUNK_BYTES, read_chunks, read_upload
+from sophon_hosting.json_text import encode_json
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import Upload, request_shape
 from sophon_hosting.operations.validation_errors import MAX_REPORTED_PROBLEMS

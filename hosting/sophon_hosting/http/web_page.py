@@ -11,7 +11,7 @@ from typing import Self
 from aiohttp import hdrs, web
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon_hosting.client_api.authentication import TokenAuthenticator
+from sophon_hosting.client_api.token_authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import get_host
 

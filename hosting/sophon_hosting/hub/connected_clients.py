@@ -9,8 +9,8 @@ from sophon.errors import SessionTaken
 from sophon.events import SessionDeleted, event_type
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.session_scope import to_client_replay
-from sophon_hosting.events.replay import SessionReplay
+from sophon_hosting.client_api.session_scope import to_client_events
+from sophon_hosting.events.missed_events import MissedEvents
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.tasks.sending import SESSION_TRIES
 from sophon_hosting.hub.sending.event_encoding import EventEncoder
@@ -91,11 +91,11 @@ class HubClient:
         encoded = self._encoder.encode(event, self.caller.user.id, self.caller.view, is_own=is_own)
         self.connection.send_buffer.send_event(encoded, self.namespace)
 
-    async def join(self, session_id: str, last_seq: int, *, is_off_the_record: bool) -> SessionReplay:
+    async def join(self, session_id: str, last_seq: int, *, is_off_the_record: bool) -> MissedEvents:
         """See `Subscriptions.join`."""
         return await self._on_host(is_off_the_record)._join_session(session_id, last_seq)
 
-    async def _join_session(self, session_id: str, last_seq: int) -> SessionReplay:
+    async def _join_session(self, session_id: str, last_seq: int) -> MissedEvents:
         self.leave(session_id)  # the replay contains the events that occur in the meantime
         self._joining = self.caller.sessions.possible_stored_ids(session_id)
         try:
@@ -106,12 +106,12 @@ class HubClient:
         if (view := self.caller.view) is not None:
             is_own = session.owner == self.caller.user.id
             joined = replace(joined, events=[view.wire_event(event, is_own=is_own) for event in joined.events])
-        return to_client_replay(joined, self.caller.user.id)
+        return to_client_events(joined, self.caller.user.id)
 
     def _on_host(self, is_off_the_record: bool) -> "HubClient":
         return self._off_the_record or self if is_off_the_record else self
 
-    async def _find_and_join(self, session_id: str, last_seq: int) -> tuple[SessionSummary, SessionReplay]:
+    async def _find_and_join(self, session_id: str, last_seq: int) -> tuple[SessionSummary, MissedEvents]:
         for _ in range(SESSION_TRIES):
             session = await self._find_session(session_id)
             self._note_owner(session.id, session.owner)

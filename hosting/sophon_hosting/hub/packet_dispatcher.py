@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge, to_error_payload
-from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.hub.client_events import MAX_EVENT_NAME_CHARACTERS, handle_event, has_large_answer
 from sophon_hosting.hub.connected_clients import HubClient, HubConnection
 from sophon_hosting.hub.limits import HubLimits
@@ -16,6 +15,7 @@ from sophon_hosting.hub.protocol.socketio_packets import (
     utf8_length,
 )
 from sophon_hosting.hub.sending.packet_queue import AnswerPacket, TextPacket
+from sophon_hosting.json_text import encode_json
 
 ERROR_EVENT = "error"
 """Event that reports a failure if the client requested no acknowledgement: `code`, `message`, and `event` if known."""

@@ -3,7 +3,7 @@
 from typing import Final
 
 from sophon._python.lazy_typed_dict import TypedDict
-from sophon_hosting.events.json_encoding import Item, take_items
+from sophon_hosting.json_text import Item, take_items
 
 
 class Done(TypedDict):

@@ -12,7 +12,7 @@ from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon.services import Services
 from sophon.settings import has_several_users
 from sophon_hosting.queue.contract import TaskQueue
-from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.queue.in_memory import MemoryQueue
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

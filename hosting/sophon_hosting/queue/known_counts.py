@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from sophon_hosting.queue.admission import count_needed_departures, may_enter
 from sophon_hosting.queue.drain_rate import DrainRate
 from sophon_hosting.queue.errors import QueueFull
+from sophon_hosting.queue.fair_share import count_needed_departures, may_enter
 
 
 class KnownCounts:

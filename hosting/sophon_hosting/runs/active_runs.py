@@ -12,7 +12,7 @@ from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.usage.contract import UsageRow
 from sophon.task_timeout import TaskTimeout
-from sophon_hosting.events.staging import StagedPart
+from sophon_hosting.events.staged_writes import StagedWrite
 from sophon_hosting.store.contract import HostStore
 
 
@@ -64,7 +64,7 @@ class ActiveRun:
     is_waiting_for_store: bool = False
     store: HostStore | None = None
     is_chain_over: bool = False
-    checkpoint: StagedPart | None = None
+    checkpoint: StagedWrite | None = None
     must_begin: bool = False
     usage: list[UsageRow] = field(default_factory=lambda: [])
     stored_usage: list[UsageRow] = field(default_factory=lambda: [])

@@ -16,10 +16,10 @@ from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.runs.contract import Run
 from sophon.turn.approval_events import build_request_event
-from sophon.turn.held_questions import CANCELLED, NOBODY_ANSWERED, Pausable, paused
+from sophon.turn.in_call_questions import CANCELLED, NOBODY_ANSWERED, Pausable, paused
 from sophon_hosting.completion import complete
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
-from sophon_hosting.runs.held_questions import HeldQuestions
+from sophon_hosting.runs.pending_questions import PendingQuestions
 from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
@@ -48,11 +48,11 @@ class StoreApprovalGate:
         *,
         policy: OperatorPolicy = UNRESTRICTED,
         events: EventSink | None = None,
-        held: HeldQuestions | None = None,
+        held: PendingQuestions | None = None,
         load_events: LoadRunEvents | None = None,
     ) -> None:
         self._load_events = load_events
-        self._held = HeldQuestions() if held is None else held
+        self._held = PendingQuestions() if held is None else held
         self._store, self._clock, self._active_runs = store, clock, active_runs
         self._policy, self._events = policy, events or NullEventSink()
         self.new_request_event = asyncio.Event()

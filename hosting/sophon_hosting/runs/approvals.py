@@ -20,7 +20,7 @@ from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.decision_writer import DecisionWriter
-from sophon_hosting.runs.held_questions import HeldQuestions
+from sophon_hosting.runs.pending_questions import PendingQuestions
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.store.contract import HostStore
 from sophon_middlewares.inner.approval.approval import DECIDED_BY_TIMEOUT, timeout_decision
@@ -86,11 +86,11 @@ class ApprovalService:
         settings: ApprovalSettings,
         tools: Toolbox,
         policy: OperatorPolicy = UNRESTRICTED,
-        held: HeldQuestions | None = None,
+        held: PendingQuestions | None = None,
         health: QueueHealth | None = None,
         signal: SignalRun = ignore_signal,
     ) -> None:
-        self._held = HeldQuestions() if held is None else held
+        self._held = PendingQuestions() if held is None else held
         self._health = QueueHealth(clock) if health is None else health
         self._decisions, self._signal = decisions, signal
         self._store, self._queue, self._clock, self._settings = store, queue, clock, settings

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run, RunOutcome
-from sophon_hosting.run_authorship import is_goal_step
+from sophon_hosting.runs.text_origin import is_goal_step
 
 OutboundBuilder: TypeAlias = Callable[[Run, RunOutcome], Sequence[OutboundEntry]]
 """Builds the outbound entries that are written in one transaction with the outcome."""

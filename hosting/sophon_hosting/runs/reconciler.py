@@ -15,7 +15,7 @@ from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns
-from sophon_hosting.runs.held_questions import HeldQuestions
+from sophon_hosting.runs.pending_questions import PendingQuestions
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import has_decision
 from sophon_hosting.store.contract import host_store
@@ -58,7 +58,7 @@ class RunReconciler:
         active_runs: ActiveRuns,
         terminator: RunTerminator,
         health: QueueHealth,
-        held: HeldQuestions,
+        held: PendingQuestions,
     ) -> None:
         self._services, self._queue, self._active_runs, self._terminator = services, queue, active_runs, terminator
         self._health, self._held = health, held

@@ -14,7 +14,7 @@ from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.runs.active_runs import ActiveRuns
-from sophon_hosting.runs.session_gate import SessionGate
+from sophon_hosting.runs.deletion_lock import DeletionLock
 from sophon_hosting.store.contract import host_store
 
 RELEASE_TIMEOUT_SECONDS = 1.0
@@ -60,7 +60,7 @@ class SessionDeletion:
     ) -> None:
         self._services, self._event_bus, self._active_runs, self._cancel = services, event_bus, active_runs, cancel
         self._queue, self._work = queue, work
-        self.gate = SessionGate()
+        self.gate = DeletionLock()
 
     async def delete(self, session_id: str) -> None:
         """Cancel the tasks of a session and of its branches, delete them and end all subscriptions to them.

@@ -9,10 +9,10 @@ from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon.turn.chat_overrides import CHAT_OVERRIDES, NO_OVERRIDES
 from sophon.turn.provenance import note_untrusted_source
-from sophon_hosting.run_audience import audience_of_run, overrides_of_run
-from sophon_hosting.run_authorship import FOREIGN_SOURCES, GOAL, is_direct_call, is_goal_step
+from sophon_hosting.runs.audience import audience_of_run, overrides_of_run
 from sophon_hosting.runs.checkpoint_store import CHECKPOINT_BUILDER, load_checkpoint
 from sophon_hosting.runs.direct_calls import put_direct_call
+from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, GOAL, is_direct_call, is_goal_step
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.outer.session_events.turn_start import RECORDED_SEQ
 

@@ -24,7 +24,7 @@ from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
 from sophon.stores.tool_call_journal.sql import put_entry
 from sophon.stores.unit_of_work import Write, WriteKind
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.events.staging import StagedPart
+from sophon_hosting.events.staged_writes import StagedWrite
 from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.store.contract import HostStore
 
@@ -85,7 +85,7 @@ class StagedCallWrites:
 
     def __init__(self, active_run: ActiveRun, session_id: str, event_bus: EventBus) -> None:
         self._run_id, self._session_id, self._event_bus = active_run.task_id, session_id, event_bus
-        self._parts: list[StagedPart] = []
+        self._parts: list[StagedWrite] = []
 
     def stage(self, write: Write) -> None:
         """Stage a write. Raises the error for which the store has refused an earlier one."""
@@ -203,7 +203,7 @@ class TurnApprovals:
         return getattr(self._approvals, name)
 
 
-def raise_refusal(part: StagedPart | None) -> None:
+def raise_refusal(part: StagedWrite | None) -> None:
     """Raise the error for which the store has refused a part: nothing may follow that needs it."""
     if part is not None and part.error is not None:
         raise part.error

@@ -24,7 +24,7 @@ from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
 from sophon_hosting.fanout.contract import HostFanout
 from sophon_hosting.host import Host
 from sophon_hosting.off_the_record.host import OffTheRecordHost
-from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.queue.in_memory import MemoryQueue
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards

@@ -17,7 +17,7 @@ from sophon.stores.runs.contract import Run, RunError
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn.history_redaction import HIDDEN
 from sophon_hosting.client_api.history_view import HistoryView
-from sophon_hosting.events.json_encoding import encode_json
+from sophon_hosting.json_text import encode_json
 
 SECRET = "the salary of Ada"
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,10 +12,10 @@ from sophon.stores.runs.contract import Run
 from sophon.testing import VirtualClock
 from sophon_hosting.client_api.session_scope import to_client_event, to_scoped_session_id
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.events.json_encoding import json_bytes
 from sophon_hosting.events.large_fields import MAX_FIELD_BYTES, cut_payload, referenced_text_id, text_id_from_url
 from sophon_hosting.events.stream_snapshots import CHUNK_CHARACTERS, MAX_INLINE_BYTES, chunk_to_wire_events
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.json_text import json_bytes
 from tests.properties import examples
 
 

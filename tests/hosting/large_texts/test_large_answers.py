@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from sophon_hosting.events.replay import MAX_REPLAY_BYTES
+from sophon_hosting.events.missed_events import MAX_MISSED_BYTES
 from sophon_hosting.programs.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.programs.chat.chat_session import TurnChoices
 from sophon_hosting.programs.chat.remote_turn import RemoteTurnClient
@@ -194,7 +194,7 @@ async def test_a_replay_is_smaller_than_a_frame_however_many_events_there_are(se
         await listener.call("send_message", {"content": "x" * 30_000, "session_id": "s"})
         await listener.outcome()
     joined = await listener.call("join_session", {"session_id": "s", "last_seq": 0})
-    assert len(json.dumps(joined["events"])) <= MAX_REPLAY_BYTES * 1.05
+    assert len(json.dumps(joined["events"])) <= MAX_MISSED_BYTES * 1.05
     assert joined["partial"]
     again = await listener.call("join_session", {"session_id": "s", "last_seq": joined["seq"]})
     assert (again["events"], again["seq"]) == ([], joined["seq"])

@@ -17,7 +17,7 @@ from sophon.stores.contract import Store
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.client_api.login_throttle import FIRST_DELAY_SECONDS, FORGET_SECONDS, FREE_FAILURES, LoginThrottle
-from sophon_hosting.client_api.shared_failures import FLUSH_SECONDS, SharedFailures, address_scope
+from sophon_hosting.client_api.shared_login_failures import FLUSH_SECONDS, SharedLoginFailures, address_scope
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.queue.errors import TooManyMessages
@@ -160,7 +160,7 @@ async def test_failed_log_ins_of_an_address_count_in_all_processes(
     clocks = [clock, VirtualClock()]
     for each in clocks:
         windows = (await open_store(each)).rate_windows
-        shared = SharedFailures(windows, each, FORGET_SECONDS) if is_shared else None
+        shared = SharedLoginFailures(windows, each, FORGET_SECONDS) if is_shared else None
         throttles.append(LoginThrottle(each, shared=shared))
     stored, scope = (await open_store(clock)).rate_windows, address_scope("198.51.100.7")
     for number in range(FREE_FAILURES):

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from sophon_hosting.queue.contract import Delivery, NackResult, TaskQueue
-from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.queue.in_memory import MemoryQueue
 from tests.hosting.queue import test_ack_and_nack, test_delays, test_lanes
 from tests.hosting.queue.backends.memory import MemoryBackend
 

@@ -7,7 +7,7 @@ import pytest
 from sophon import Services
 from sophon.errors import SettingsError
 from sophon_hosting.queue.factory import build_queue
-from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.queue.in_memory import MemoryQueue
 
 
 async def test_the_queue_in_memory_has_the_capacity_of_the_settings() -> None:
@@ -43,7 +43,7 @@ def test_an_installed_queue_is_built_with_the_services(tmp_path: Path, monkeypat
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: fast-queue\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[sophon.queues]\nfast = fast_queue:make\n")
     (tmp_path / "fast_queue.py").write_text(
-        "from sophon_hosting.queue.memory import MemoryQueue\n"
+        "from sophon_hosting.queue.in_memory import MemoryQueue\n"
         "def make(services, owner_share):\n"
         "    return MemoryQueue(services.settings.queue.capacity, owner_share=owner_share)\n"
     )

@@ -3,7 +3,7 @@
 import asyncio
 
 from sophon_hosting.queue.contract import Delivery
-from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.queue.in_memory import MemoryQueue
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 
 

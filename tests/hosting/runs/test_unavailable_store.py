@@ -14,7 +14,7 @@ from sophon.messages import Usage
 from sophon.stores.usage.contract import Period, UsageRow
 from sophon.testing import VirtualClock
 from sophon_hosting.host import Host
-from sophon_hosting.queue.memory import DEFAULT_MAX_DELIVERIES
+from sophon_hosting.queue.in_memory import DEFAULT_MAX_DELIVERIES
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database

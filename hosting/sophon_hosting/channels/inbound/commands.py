@@ -27,8 +27,8 @@ from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.rendering.value_formatting import format_usage_cost
-from sophon_hosting.run_audience import OVERRIDES, overrides_to_origin
-from sophon_hosting.run_authorship import is_direct_call
+from sophon_hosting.runs.audience import OVERRIDES, overrides_to_origin
+from sophon_hosting.runs.text_origin import is_direct_call
 from sophon_hosting.store.contract import host_store
 
 MAX_RUNS_SEARCHED = 20

@@ -28,8 +28,7 @@ from sophon_hosting.channels.chat_profiles import ChatProfiles
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.edit_dialogues import WRITE_NOTE, EditDialogues
 from sophon_hosting.channels.identities import IdentityLinks
-from sophon_hosting.channels.inbound.acceptance import AckReactions, MessageAcceptor
-from sophon_hosting.channels.inbound.admission import AdmissionControl, update_operator
+from sophon_hosting.channels.inbound.button_acknowledgements import ButtonAcknowledger
 from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
 from sophon_hosting.channels.inbound.commands import ChatCommandHandler
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
@@ -37,9 +36,10 @@ from sophon_hosting.channels.inbound.edits import EditHandler
 from sophon_hosting.channels.inbound.expected_texts import ANSWER_NOT_EDITED, ExpectedTexts
 from sophon_hosting.channels.inbound.group_history import GroupHistory
 from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler, is_quick
+from sophon_hosting.channels.inbound.message_acceptance import AckReactions, MessageAcceptor
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
 from sophon_hosting.channels.inbound.off_the_record import NO_EDITS, ChatsOffTheRecord
-from sophon_hosting.channels.inbound.press_acknowledgements import PressAcknowledger
+from sophon_hosting.channels.inbound.sender_access import SenderAccessControl, update_operator
 from sophon_hosting.channels.inbound.unreadable_notices import UnreadableNotices, has_readable_content, without_voice
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
@@ -121,7 +121,7 @@ class InboundHandler:
             partial(update_operator, policy, host.services.operator_policy, channel.name),
         )
         history = GroupHistory(channel, store, clock, chat_state, options.group_history)
-        self._admission = AdmissionControl(
+        self._admission = SenderAccessControl(
             channel,
             policy,
             chat_state=chat_state,
@@ -138,7 +138,7 @@ class InboundHandler:
             channel, store, clock, self._handle_media_group, debounce_seconds=options.debounce_seconds
         )
         self._edits = EditHandler(host, channel, chat_state, self.media_groups, self._acceptor)
-        self._acknowledgements = PressAcknowledger(channel, clock)
+        self._acknowledgements = ButtonAcknowledger(channel, clock)
         self._unreadable_notices = UnreadableNotices(writer, clock)
         self._receipts = receipts
         self._reactions = ReactionHandler(host, channel, chat_state)

@@ -7,7 +7,7 @@ from sophon.stores.runs.contract import Run
 from sophon.tools.untrusted_text import unfence_text
 from sophon_channels.contract import InboundMessage
 from sophon_hosting.channels.inbound.message_json import message_from_json
-from sophon_hosting.run_authorship import FOREIGN_SOURCES, PIECES
+from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, PIECES
 from sophon_hosting.store.contract import HostStore
 
 MAX_RUNS = 30

@@ -23,9 +23,9 @@ from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Pers
 from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.inbound.acceptance import build_message_origin, format_rejection
 from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
 from sophon_hosting.channels.inbound.commands import TaskStopper, describe_stop
+from sophon_hosting.channels.inbound.message_acceptance import build_message_origin, format_rejection
 from sophon_hosting.channels.inbound.turn_text import build_turn_text
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
@@ -36,7 +36,7 @@ from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
 from sophon_hosting.off_the_record.errors import OffTheRecordFull
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.errors import TryLater
-from sophon_hosting.run_audience import overrides_to_origin
+from sophon_hosting.runs.audience import overrides_to_origin
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.store.contract import HostStore, host_store
 

@@ -21,7 +21,7 @@ from sophon_hosting.channels.outbound.entries import WakeCallback, build_entries
 from sophon_hosting.channels.outbound.entry_delivery import DeliveryListener
 from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
 from sophon_hosting.channels.recipients import recipient_of_run
-from sophon_hosting.run_audience import audience_of_run
+from sophon_hosting.runs.audience import audience_of_run
 from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")

@@ -11,7 +11,7 @@ import orjson
 
 from sophon.errors import InputError
 from sophon_hosting.cli.console.output import open_new_file, write_notice
-from sophon_hosting.events.json_encoding import encode_json
+from sophon_hosting.json_text import encode_json
 
 
 def write_json_lines(items: Sequence[Any], file: Path | None, *, what: str) -> None:

@@ -8,7 +8,7 @@ from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership
-from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
+from sophon_hosting.runs.run_acceptance import RunRequest, TaskReceipt
 
 
 class GoalHost(Protocol):

@@ -29,7 +29,7 @@ from sophon_hosting.features.goals.planner_prompts import (
     build_review_messages,
 )
 from sophon_hosting.model_hooks import add_model_hooks
-from sophon_hosting.run_audience import audience_of_run
+from sophon_hosting.runs.audience import audience_of_run
 from sophon_middlewares.outer.budget.budget import Budget
 from sophon_middlewares.outer.capability_routing.capability_routing import CapabilityRouting
 

@@ -19,7 +19,7 @@ from sophon_hosting.features.goals.governor import Resource, ResourceGovernor, f
 from sophon_hosting.features.goals.progress import StepOutcome, apply_outcome
 from sophon_hosting.features.goals.step_runs import build_step_request, find_cut_off, read_outcome
 from sophon_hosting.queue.errors import TryLater
-from sophon_hosting.run_audience import audience_of_run
+from sophon_hosting.runs.audience import audience_of_run
 from sophon_hosting.store.contract import HostStore, host_store
 
 log = logging.getLogger("sophon")

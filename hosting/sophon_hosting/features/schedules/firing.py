@@ -19,7 +19,7 @@ from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.quiet_hours import find_quiet_end
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater
-from sophon_hosting.run_authorship import OWN_TEXT
+from sophon_hosting.runs.text_origin import OWN_TEXT
 from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:

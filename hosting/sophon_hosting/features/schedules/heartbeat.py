@@ -30,7 +30,7 @@ from sophon_hosting.features.schedules.heartbeat_file import (
 from sophon_hosting.features.schedules.library import ScheduleLibrary
 from sophon_hosting.features.schedules.occurrences import Recurrence, check_cron
 from sophon_hosting.host import Host, RunRequest
-from sophon_hosting.run_authorship import OWN_TEXT
+from sophon_hosting.runs.text_origin import OWN_TEXT
 from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")

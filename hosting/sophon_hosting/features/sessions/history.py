@@ -11,7 +11,6 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.connection import get_subscriptions
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost
-from sophon_hosting.events.json_encoding import take_items
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.sessions.history_results import (
     EventPage,
@@ -26,6 +25,7 @@ from sophon_hosting.features.sessions.history_results import (
 )
 from sophon_hosting.features.sessions.operations import NamedSession
 from sophon_hosting.features.sessions.stored_history import cut_large_fields, find_text, read_events, read_records
+from sophon_hosting.json_text import take_items
 from sophon_hosting.operations.request import Doc, Limit, WaitSeconds
 from sophon_hosting.operations.subjects import SESSION
 from sophon_hosting.operations.table import Table

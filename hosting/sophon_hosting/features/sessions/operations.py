@@ -12,7 +12,6 @@ from sophon.turn.history_redaction import redact_text_for_reader
 from sophon.turn.options import parse_planning_mode
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.reply import File
-from sophon_hosting.events.json_encoding import encode_json, take_items
 from sophon_hosting.features.sessions.results import (
     MessageHitPage,
     NewSession,
@@ -30,6 +29,7 @@ from sophon_hosting.features.sessions.session_export import (
 )
 from sophon_hosting.features.sessions.session_markdown import session_to_markdown
 from sophon_hosting.features.sessions.stored_history import read_records
+from sophon_hosting.json_text import encode_json, take_items
 from sophon_hosting.off_the_record.errors import OffTheRecordFull
 from sophon_hosting.operations.permission import check_permission
 from sophon_hosting.operations.request import Doc, Everything, Limit, Needs, Request

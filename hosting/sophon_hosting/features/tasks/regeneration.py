@@ -12,7 +12,7 @@ from sophon.stores.sessions.contract import SessionBranch, SessionRecord, Sessio
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.features.sessions.copying import check_is_copied, check_room, find_turn
-from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT, is_direct_call
+from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, OWN_TEXT, is_direct_call
 
 if TYPE_CHECKING:
     from sophon.attachments import Attachment

@@ -21,7 +21,7 @@ from sophon_hosting.features.tasks.regeneration import find_branch
 from sophon_hosting.features.tools.usable_tools import list_usable_tools
 from sophon_hosting.observability.trace_id import trace_id_from_traceparent
 from sophon_hosting.operations.subjects import SESSION
-from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
+from sophon_hosting.runs.run_acceptance import RunRequest, TaskReceipt
 
 if TYPE_CHECKING:
     from sophon.attachments import Attachment

@@ -5,7 +5,6 @@ from typing import Annotated, Final
 
 from sophon.tools.registry import find_group
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.features.tools.custom_tools import list_own
 from sophon_hosting.features.tools.results import (
     ListedTool,
@@ -20,6 +19,7 @@ from sophon_hosting.features.tools.results import (
 )
 from sophon_hosting.features.tools.tool_state import find_last_error, watch_toolbox
 from sophon_hosting.features.tools.usable_tools import list_usable_tools
+from sophon_hosting.json_text import encode_json
 from sophon_hosting.operations.request import Doc, NoFields, Request, WaitSeconds
 from sophon_hosting.operations.table import Table
 

@@ -24,7 +24,7 @@ from sophon_hosting.client_api.session_scope import to_scoped_session_id
 from sophon_hosting.features.webhooks.signatures import find_delivery_id, is_signed
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater
-from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
+from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, OWN_TEXT
 
 log = logging.getLogger("sophon")
 

@@ -22,9 +22,9 @@ from sophon_channels.contract import (
     SendUndeliverable,
     before_no_request,
 )
-from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.features.webhooks.incoming import WEBHOOK_CHANNEL
 from sophon_hosting.features.webhooks.signatures import sign_event
+from sophon_hosting.json_text import encode_json
 
 MAX_RETRY_AFTER = timedelta(hours=1)
 """Maximum delay that a receiver may ask for."""

@@ -20,8 +20,8 @@ from aiohttp import WSCloseCode, web
 
 from sophon.clock import Clock
 from sophon_hosting.client_api.client_errors import ErrorPayload
-from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.hub.limits import HubLimits
+from sophon_hosting.json_text import encode_json
 
 POLICY_VIOLATION = 1008
 """WebSocket close code for data that is not an Engine.IO packet. Source: RFC 6455, policy violation."""

@@ -26,9 +26,9 @@ from sophon_hosting.client_api.allowed_origins import (
 )
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_errors import ErrorPayload
-from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.protocol.engineio_transport import EngineWebSocket, WsgiEnviron, build_environ
+from sophon_hosting.json_text import encode_json
 
 # Neither library is typed; everything that other modules import from this one is.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportAttributeAccessIssue=false

@@ -14,8 +14,8 @@ from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.queue.contract import Delivery, QueueEntry
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.known_counts import KnownCounts
-from sophon_hosting.queue.postgresql.connecting import connect, is_transient
-from sophon_hosting.queue.postgresql.operations import ANSWER_SECONDS, Backoff, Row, describe_error
+from sophon_hosting.queue.postgresql.connection import connect, is_transient
+from sophon_hosting.queue.postgresql.server_calls import ANSWER_SECONDS, Outage, Row, describe_error
 from sophon_hosting.queue.postgresql.statements import Statements
 
 POLL_SECONDS = 2.0
@@ -64,7 +64,7 @@ class Dispatcher:
         self._task: asyncio.Task[None] | None = None
         self._returns = BackgroundTasks()
         self._connection: AsyncConnection | None = None
-        self._outage = Backoff()
+        self._outage = Outage()
         self._is_marked_idle = False
         self._is_closing = False
         self._sweep_at = 0.0

@@ -15,9 +15,9 @@ from sophon.services import Services
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.known_counts import KnownCounts
-from sophon_hosting.queue.postgresql.connecting import to_conninfo
+from sophon_hosting.queue.postgresql.connection import to_conninfo
 from sophon_hosting.queue.postgresql.dispatcher import Dispatcher, DispatcherOptions
-from sophon_hosting.queue.postgresql.operations import Operations
+from sophon_hosting.queue.postgresql.server_calls import ServerCalls
 from sophon_hosting.queue.postgresql.statements import Statement, build_statements
 from sophon_hosting.queue.shared_queue import SharedQueue, SharedQueueOptions, read_options
 
@@ -61,7 +61,7 @@ class PostgresQueue(SharedQueue):
         self._statements = build_statements(name)
         self._repeatable = self._statements.repeatable
         self._host = f"{name}_{uuid4().hex[:24]}"  # a channel has at most 63 characters
-        self._operations = Operations(conninfo, name, server)
+        self._operations = ServerCalls(conninfo, name, server)
         self._dispatcher = Dispatcher(
             DispatcherOptions(conninfo, name, server, self._host, self._lease_seconds, self._max_deliveries),
             self._statements,
@@ -242,7 +242,7 @@ class PostgresQueue(SharedQueue):
 class CountRefresher:
     """Periodic task that replaces the known counts by those of the server."""
 
-    def __init__(self, operations: Operations, statement: Statement, counts: KnownCounts) -> None:
+    def __init__(self, operations: ServerCalls, statement: Statement, counts: KnownCounts) -> None:
         self._operations, self._statement, self._counts = operations, statement, counts
         self._task: asyncio.Task[None] | None = None
 

@@ -10,13 +10,13 @@ from sophon.clock import Clock
 from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics
 from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
-from sophon_hosting.queue.rabbitmq.beats import Beat
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection, BrokerError, NoSuchQueue, PublishRefused
 from sophon_hosting.queue.rabbitmq.dead_letter_queue import DeadLetterQueue
 from sophon_hosting.queue.rabbitmq.leases import Leases
-from sophon_hosting.queue.rabbitmq.ledger import Ledger
+from sophon_hosting.queue.rabbitmq.record_log import RecordLog
 from sophon_hosting.queue.rabbitmq.records import HoldRecord, StoredRecord, TaskRecord, sort_records
 from sophon_hosting.queue.rabbitmq.scheduled_queue import ScheduledQueue
+from sophon_hosting.queue.rabbitmq.scheduler_heartbeat import Heartbeat
 from sophon_hosting.queue.rabbitmq.topology import MAX_ENTRIES
 
 log = logging.getLogger("sophon")
@@ -25,8 +25,8 @@ log = logging.getLogger("sophon")
 class Coordinator:
     """Scheduler of the entries, with the operations of `TaskQueue`, each also for another process.
 
-    The queue in memory decides; the ledger keeps on the broker what a successor needs. An entry that was in flight with
-    a predecessor stays in flight until its process greets and claims it, or its lease expires. All operations raise
+    The queue in memory decides; the record log keeps on the broker what a successor needs. An entry that was in flight
+    with a predecessor stays in flight until its process greets and claims it, or its lease expires. All raise
     BrokerError, `put` PublishRefused if the broker's queue is full, and QueueFull.
     """
 
@@ -41,10 +41,10 @@ class Coordinator:
     ) -> None:
         self.queue, self.member_id = queue, member_id
         self._connection, self._refresh_seconds = connection, refresh_seconds
-        self._ledger = Ledger(connection, member_id)
+        self._record_log = RecordLog(connection, member_id)
         self._dead = DeadLetterQueue(connection)
         self._leases = Leases(lease_seconds)
-        self._records = EntryRecords(self._ledger, self._dead, self._leases, queue, clock)
+        self._records = EntryRecords(self._record_log, self._dead, self._leases, queue, clock)
         self._work = BackgroundWork()
         self.is_serving = False
 
@@ -52,7 +52,7 @@ class Coordinator:
 
     def on_record(self, message_id: str, stored: StoredRecord, tag: int, deliveries: int) -> None:
         """Take a record: one that was written here, or that a predecessor has left."""
-        is_new = self._ledger.on_arrival(message_id, stored, tag, deliveries)
+        is_new = self._record_log.on_arrival(message_id, stored, tag, deliveries)
         if is_new and self.is_serving:
             self._records.restore([stored.record])
 
@@ -60,7 +60,7 @@ class Coordinator:
         """Begin to serve; call it when all records of the predecessors have arrived. Raises BrokerError."""
         for letter in await self._dead.read():
             self.queue.restore_dead_letter(letter)
-        self._records.restore(self._ledger.list_records())
+        self._records.restore(self._record_log.list_records())
         self.is_serving = True
 
     def stop(self) -> None:
@@ -94,15 +94,15 @@ class Coordinator:
         for member_id in self._leases.list_members():
             if member_id != self.member_id:
                 self._work.attempt(self._check(member_id))
-        for record in self._ledger.list_records(older_than_seconds=self._refresh_seconds):
-            await self._ledger.write(record)
+        for record in self._record_log.list_records(older_than_seconds=self._refresh_seconds):
+            await self._record_log.write(record)
 
     # The operations.
 
     async def put(self, entry: QueueEntry, *, force: bool, reserved: Mapping[str, int]) -> int:
         """Put the entry, beside the slots that its process has reserved, by owner; see `TaskQueue.put`."""
         is_new = bool(await self.queue.find_missing([entry]))
-        if is_new and len(self._ledger) >= MAX_ENTRIES:
+        if is_new and len(self._record_log) >= MAX_ENTRIES:
             raise BrokerError(f"it holds {MAX_ENTRIES} entries; the store keeps the rest until it has drained")
         position = await self.queue.put_beside(entry, reserved, force=force)
         try:
@@ -156,15 +156,15 @@ class Coordinator:
         if not await self.queue.hold_lane(session_id, task_id):
             return False
         record = HoldRecord(session_id, task_id)
-        if self._ledger.find(record.key) != record:
-            await self._ledger.write(record)
+        if self._record_log.find(record.key) != record:
+            await self._record_log.write(record)
         return True
 
     async def release_lane(self, session_id: str, task_id: str) -> bool:
         """Release the lane; see `TaskQueue.release_lane`."""
         is_freed = await self.queue.release_lane(session_id, task_id)
         if is_freed:
-            self._ledger.discard(("hold", session_id))
+            self._record_log.discard(("hold", session_id))
         return is_freed
 
     async def remove(self, task_id: str) -> bool:
@@ -211,9 +211,9 @@ class Coordinator:
         """Wait until the broker has what was acknowledged, and shows that it is there. Raises BrokerError."""
         await self._connection.flush(self.member_id)
 
-    def beat(self) -> Beat:
+    def beat(self) -> Heartbeat:
         """Return the numbers that the other processes are told, as of now."""
-        return Beat.of(self.queue)
+        return Heartbeat.of(self.queue)
 
     def _sync_later(self, entry: QueueEntry) -> None:
         """Let the broker keep of a task what it is now, without waiting for a write."""
@@ -233,12 +233,12 @@ def _now() -> float:
 
 
 class EntryRecords:
-    """What the ledger must hold of each entry of the scheduled queue, so that a successor can go on."""
+    """What the record log must hold of each entry of the scheduled queue, so that a successor can go on."""
 
     def __init__(
-        self, ledger: Ledger, dead: DeadLetterQueue, leases: Leases, queue: ScheduledQueue, clock: Clock
+        self, record_log: RecordLog, dead: DeadLetterQueue, leases: Leases, queue: ScheduledQueue, clock: Clock
     ) -> None:
-        self._ledger, self._dead, self._leases = ledger, dead, leases
+        self._record_log, self._dead, self._leases = record_log, dead, leases
         self._queue, self._clock = queue, clock
         self._orders = 0
 
@@ -263,7 +263,7 @@ class EntryRecords:
             if not self._queue.is_dead(record.entry.task_id):
                 self._queue.restore(record)
             else:  # its predecessor fell between the dead letter and the acknowledgement
-                self._ledger.discard(record.key)
+                self._record_log.discard(record.key)
 
     def _describe(self, entry: QueueEntry) -> TaskRecord | None:
         """Return what the record of a task must hold now; None if it needs none."""
@@ -271,7 +271,7 @@ class EntryRecords:
         item = delivered or waiting
         if item is None:
             return None
-        known = self._ledger.find(("task", entry.task_id))
+        known = self._record_log.find(("task", entry.task_id))
         if not isinstance(known, TaskRecord):
             self._orders += 1
             known = TaskRecord(item.entry, self._orders, since=self._clock.now().timestamp())
@@ -296,25 +296,25 @@ class EntryRecords:
         """
         record = self._describe(entry)
         if record is None:
-            self._ledger.discard(("task", entry.task_id))
-        elif record != self._ledger.find(record.key):
-            await self._ledger.write(record)
+            self._record_log.discard(("task", entry.task_id))
+        elif record != self._record_log.find(record.key):
+            await self._record_log.write(record)
 
     def discard_ended(self, entry: QueueEntry) -> bool:
         """Acknowledge the record of a task that needs none any more. Return False if it needs one."""
         if self._describe(entry) is not None:
             return False
-        self._ledger.discard(("task", entry.task_id))
+        self._record_log.discard(("task", entry.task_id))
         return True
 
     async def bury(self, entry: QueueEntry) -> None:
         """Move the record of a task to the dead letters, and end the hold of its lane."""
-        hold = self._ledger.find(("hold", entry.session_id))
+        hold = self._record_log.find(("hold", entry.session_id))
         if isinstance(hold, HoldRecord) and hold.task_id == entry.task_id:
-            self._ledger.discard(hold.key)
+            self._record_log.discard(hold.key)
         letter = next(each for each in await self._queue.list_dead_letters() if each.entry.task_id == entry.task_id)
         await self._dead.add(letter)
-        self._ledger.discard(("task", entry.task_id))
+        self._record_log.discard(("task", entry.task_id))
 
 
 class BackgroundWork(BackgroundTasks):

@@ -10,22 +10,22 @@ from typing import Any
 from sophon.failure_log import log_failure
 from sophon_hosting.queue.contract import Delivery
 from sophon_hosting.queue.errors import QueueUnavailable
-from sophon_hosting.queue.rabbitmq.beats import BEAT_SECONDS, SILENCE_BEATS, Beat
 from sophon_hosting.queue.rabbitmq.calls import CallServer, PendingCalls, perform
 from sophon_hosting.queue.rabbitmq.connection import OPERATION_SECONDS, BrokerConnection, BrokerError
 from sophon_hosting.queue.rabbitmq.connection_keeper import ConnectionKeeper
 from sophon_hosting.queue.rabbitmq.coordinator import BackgroundWork, Coordinator
 from sophon_hosting.queue.rabbitmq.records import INQUIRY_SECONDS, Inquiry, decode_record, encode_inquiry
+from sophon_hosting.queue.rabbitmq.scheduler_heartbeat import BEAT_SECONDS, SILENCE_BEATS, Heartbeat
 from sophon_hosting.queue.rabbitmq.topology import Topology
 from sophon_hosting.queue.rabbitmq.wire import decode_error, decode_message, encode_message
 
 log = logging.getLogger("sophon")
 
-BuildCoordinator = Callable[[BrokerConnection, str, Beat], Coordinator]
+BuildCoordinator = Callable[[BrokerConnection, str, Heartbeat], Coordinator]
 """Builds the coordinator on a connection, for the member of this id, from the newest beat of its predecessor."""
 
 
-class Holdings:
+class OpenDeliveries:
     """Open deliveries by token, and those that are done but could not be acknowledged yet."""
 
     def __init__(self) -> None:
@@ -82,14 +82,14 @@ class Member:
         label: str,
         topology: Topology,
         lease_seconds: float,
-        holdings: Holdings,
+        open_deliveries: OpenDeliveries,
         build: BuildCoordinator,
         on_change: Callable[[], None],
     ) -> None:
         self.id = uuid.uuid4().hex[:16]
-        self.beat = Beat()
+        self.beat = Heartbeat()
         self._tick_seconds = min(BEAT_SECONDS, lease_seconds / 5)
-        self._holdings, self._build, self._on_change = holdings, build, on_change
+        self._open_deliveries, self._build, self._on_change = open_deliveries, build, on_change
         heartbeat_seconds = max(2, round(lease_seconds / 2))
         self._keeper = ConnectionKeeper(
             url, label, topology, self.id, heartbeat_seconds, self, on_open=self._ask, on_end=self._detach
@@ -229,7 +229,7 @@ class Member:
         elif kind == "reply" and not self._calls.on_reply(fields):
             self._give_back(fields)
         elif kind == "stale":
-            self._holdings.drop_stale(fields["tokens"])
+            self._open_deliveries.drop_stale(fields["tokens"])
         elif coordinator is None or self._server is None:
             return
         elif kind == "call":
@@ -242,12 +242,12 @@ class Member:
                 self._send_later(sender, {"type": "stale", "tokens": stale})
 
     def _on_beat(self, sender: str, fields: dict[str, Any]) -> None:
-        self.beat, self._heard = Beat.from_fields(fields), _now()
+        self.beat, self._heard = Heartbeat.from_fields(fields), _now()
         leader = (sender, str(fields["term"]))
         if leader != self._leader:
             greeting = {"type": "greeting", "from": self.id}
-            held = {"open": self._holdings.list_open(), "ended": self._holdings.list_ended()}
-            self._holdings.settle_all()
+            held = {"open": self._open_deliveries.list_open(), "ended": self._open_deliveries.list_ended()}
+            self._open_deliveries.settle_all()
             self._send_later(sender, {**greeting, **held})
             self._follow(leader)
 
@@ -270,9 +270,9 @@ class Member:
         if connection is not self._keeper.connection:
             return
         self._server = CallServer(coordinator, connection)
-        stale = coordinator.claim(self.id, self._holdings.list_open(), self._holdings.list_ended())
-        self._holdings.settle_all()
-        self._holdings.drop_stale(stale)
+        stale = coordinator.claim(self.id, self._open_deliveries.list_open(), self._open_deliveries.list_ended())
+        self._open_deliveries.settle_all()
+        self._open_deliveries.drop_stale(stale)
         self._follow((self.id, self._inquiry))
         await self._announce()
 

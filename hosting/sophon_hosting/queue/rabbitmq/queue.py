@@ -11,7 +11,6 @@ from sophon.clock import Clock, SystemClock
 from sophon.errors import SettingsError
 from sophon.services import Services
 from sophon_hosting.background_tasks import BackgroundTasks
-from sophon_hosting.queue.admission import may_enter
 from sophon_hosting.queue.contract import (
     DeadLetter,
     Delivery,
@@ -22,11 +21,12 @@ from sophon_hosting.queue.contract import (
 )
 from sophon_hosting.queue.drain_rate import MAX_RETRY_AFTER_SECONDS
 from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
-from sophon_hosting.queue.rabbitmq.beats import Beat
+from sophon_hosting.queue.fair_share import may_enter
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection
 from sophon_hosting.queue.rabbitmq.coordinator import Coordinator
-from sophon_hosting.queue.rabbitmq.member import Holdings, Member
+from sophon_hosting.queue.rabbitmq.member import Member, OpenDeliveries
 from sophon_hosting.queue.rabbitmq.scheduled_queue import ScheduledQueue
+from sophon_hosting.queue.rabbitmq.scheduler_heartbeat import Heartbeat
 from sophon_hosting.queue.rabbitmq.topology import CONSUMER_TIMEOUT_SECONDS, Topology
 from sophon_hosting.queue.shared_queue import SharedQueue, SharedQueueOptions, read_options
 
@@ -56,13 +56,13 @@ class RabbitMqQueue(SharedQueue):
     ) -> None:
         super().__init__(**options)
         self._refresh_seconds, self._clock = refresh_seconds, clock or SystemClock()
-        self._holdings = Holdings()
+        self._open_deliveries = OpenDeliveries()
         self._member = Member(
             url,
             label or describe_broker(url),
             topology or Topology(name),
             self._lease_seconds,
-            self._holdings,
+            self._open_deliveries,
             self._build_coordinator,
             self._restart_takes,
         )
@@ -114,17 +114,17 @@ class RabbitMqQueue(SharedQueue):
         try:
             is_open = bool(await self._member.call("ack", delivery))
         except BaseException:
-            self._holdings.end(delivery)
+            self._open_deliveries.end(delivery)
             raise
         else:
-            self._holdings.drop(delivery)
+            self._open_deliveries.drop(delivery)
         finally:
             self._end_drains()
         return is_open
 
     async def nack(self, delivery: Delivery, *, is_counted: bool = True, delay_seconds: float = 0.0) -> NackResult:
         """Give the entry back; if that raises QueueUnavailable, it comes back without being counted."""
-        self._holdings.drop(delivery)
+        self._open_deliveries.drop(delivery)
         try:
             return cast("NackResult", await self._member.call("nack", delivery, is_counted, delay_seconds))
         finally:
@@ -134,7 +134,7 @@ class RabbitMqQueue(SharedQueue):
         """Renew the lease. Return False if it was lost."""
         is_open = bool(await self._member.call("renew", delivery))
         if not is_open:
-            self._holdings.drop(delivery)
+            self._open_deliveries.drop(delivery)
             self._end_drains()
         return is_open
 
@@ -182,7 +182,7 @@ class RabbitMqQueue(SharedQueue):
 
     @property
     def _has_open_deliveries(self) -> bool:
-        return bool(self._holdings)
+        return bool(self._open_deliveries)
 
     def _check_admission(self, owner: str) -> None:
         """Raise QueueFull if the owner may not reserve a slot: by the entries themselves if this process schedules."""
@@ -195,7 +195,7 @@ class RabbitMqQueue(SharedQueue):
         except QueueFull as error:
             raise self._refuse(error) from None
 
-    def _check_by_beat(self, owner: str, beat: Beat) -> None:
+    def _check_by_beat(self, owner: str, beat: Heartbeat) -> None:
         counts = self._counts
         own, total = beat.owners.get(owner, 0) + counts.reserved_by[owner], beat.waiting + counts.reserved
         if not may_enter(own, total, counts.capacity, counts.owner_share):
@@ -208,7 +208,7 @@ class RabbitMqQueue(SharedQueue):
             return error
         return QueueFull(error.capacity, MAX_RETRY_AFTER_SECONDS, owner_waiting=error.owner_waiting)
 
-    def _build_coordinator(self, connection: BrokerConnection, member_id: str, beat: Beat) -> Coordinator:
+    def _build_coordinator(self, connection: BrokerConnection, member_id: str, beat: Heartbeat) -> Coordinator:
         queue = ScheduledQueue(
             self._counts.capacity,
             max_deliveries=self._max_deliveries,
@@ -221,7 +221,7 @@ class RabbitMqQueue(SharedQueue):
 
     async def _take_once(self) -> Delivery:
         delivery = cast("Delivery", await self._member.call("take", seconds=None))
-        self._holdings.add(delivery)
+        self._open_deliveries.add(delivery)
         return delivery
 
     def _restart_takes(self) -> None:

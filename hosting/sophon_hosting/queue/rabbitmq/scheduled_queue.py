@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from sophon.clock import Clock
 from sophon_hosting.queue.contract import DeadLetter, Delivery, QueueEntry
+from sophon_hosting.queue.in_memory import MemoryQueue
 from sophon_hosting.queue.lanes import QueueItem
-from sophon_hosting.queue.memory import MemoryQueue
 from sophon_hosting.queue.rabbitmq.records import TaskRecord
 
 

@@ -20,7 +20,7 @@ from sophon.security.sliding_windows import RateLimit
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
 from sophon.turn.approval_events import build_request_event
-from sophon.turn.held_questions import HoldingGate
+from sophon.turn.in_call_questions import HoldingGate
 from sophon_middlewares.inner.approval.announced_requests import note_announced, was_announced
 from sophon_middlewares.inner.approval.lasting_calls import escalate_lasting_call
 from sophon_middlewares.inner.approval.standing_grants import (

@@ -13,7 +13,7 @@ from sophon.events import GoalChanged
 from sophon_hosting.features.goals import engine, step_work
 from sophon_hosting.features.goals.step_runs import build_step_request
 from sophon_hosting.features.tasks.results import task_to_json
-from sophon_hosting.runs.acceptance import RunRequest
+from sophon_hosting.runs.run_acceptance import RunRequest
 from tests.hosting.features.goals.conftest import World, plan, step
 
 

@@ -14,7 +14,7 @@ from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership
-from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
+from sophon_hosting.runs.run_acceptance import RunRequest, TaskReceipt
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.features.goals.conftest import plan, step

@@ -7,7 +7,7 @@ import pytest
 
 from sophon import ModelRequest
 from sophon.testing import FunctionModel
-from sophon_hosting.client_api.authentication import User
+from sophon_hosting.client_api.token_authentication import User
 from sophon_middlewares.chains import clawft, twelve
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.stages.direct_call import build_direct_chain

@@ -8,7 +8,7 @@ import pytest
 from sophon import ModelRequest
 from sophon.stores import Run
 from sophon.testing import FunctionModel
-from sophon_hosting.client_api.authentication import User
+from sophon_hosting.client_api.token_authentication import User
 from sophon_hosting.features.traces.replays import MAX_REPLAYS
 from tests.hosting.http import conftest
 

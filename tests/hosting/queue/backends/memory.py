@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from sophon.testing import VirtualClock
 from sophon_hosting.queue.contract import TaskQueue
-from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.queue.in_memory import MemoryQueue
 from tests.hosting.queue.backends.backend import PATIENCE_SECONDS, Backend, Options
 
 T = TypeVar("T")

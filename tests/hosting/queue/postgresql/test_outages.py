@@ -6,7 +6,7 @@ import pytest
 
 from sophon_hosting.queue.contract import QueueEntry
 from sophon_hosting.queue.errors import QueueUnavailable
-from sophon_hosting.queue.postgresql import operations
+from sophon_hosting.queue.postgresql import server_calls as operations
 from sophon_hosting.queue.postgresql.queue import PostgresQueue
 from tests.hosting.queue.postgresql.conftest import until
 

@@ -8,7 +8,7 @@ import pytest
 from sophon import Services
 from sophon.errors import SettingsError
 from sophon_hosting.queue.factory import build_queue
-from sophon_hosting.queue.postgresql.connecting import to_conninfo
+from sophon_hosting.queue.postgresql.connection import to_conninfo
 from sophon_hosting.queue.postgresql.queue import PostgresQueue
 
 

@@ -1,6 +1,6 @@
 """Elicitation: a server asks the person of the turn whose call it runs; one question for each field of the form.
 
-The call keeps its connection meanwhile (`sophon.turn.held_questions`). Nothing is ever answered by itself: what
+The call keeps its connection meanwhile (`sophon.turn.in_call_questions`). Nothing is ever answered by itself: what
 cannot be asked is declined, what nobody answers is cancelled.
 """
 
@@ -16,7 +16,7 @@ from sophon.context import Context
 from sophon.messages import ToolCall
 from sophon.risk import Risk
 from sophon.tools.running_call import RunningCall
-from sophon.turn.held_questions import CANCELLED, NOBODY_ANSWERED, hold_question
+from sophon.turn.in_call_questions import CANCELLED, NOBODY_ANSWERED, hold_question
 from sophon.visible_text import escape_invisible, render_for_person
 from sophon_hosting.features.mcp.client.elicitation_form import (
     FieldValue,

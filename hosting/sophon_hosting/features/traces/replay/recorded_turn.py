@@ -15,8 +15,8 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon.tools.untrusted_text import ExternalText
 from sophon.traces.trace import Trace
 from sophon_hosting.events.large_fields import referenced_text_id
-from sophon_hosting.run_audience import RunAudience, audience_of_run
-from sophon_hosting.run_authorship import is_direct_call
+from sophon_hosting.runs.audience import RunAudience, audience_of_run
+from sophon_hosting.runs.text_origin import is_direct_call
 from sophon_hosting.store.contract import HostStore
 
 EVENTS_PER_READ: Final = 1000

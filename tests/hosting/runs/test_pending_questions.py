@@ -11,7 +11,7 @@ from sophon.context import Context
 from sophon.events import ApprovalRequested, ApprovalResolved
 from sophon.risk import Risk
 from sophon.tools.running_call import RUNNING_CALL
-from sophon.turn.held_questions import hold_question
+from sophon.turn.in_call_questions import hold_question
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approval_gate import HELD_CHECK_SECONDS
 from sophon_hosting.runs.approvals import DecisionRefused

@@ -1,4 +1,4 @@
-"""Ledger of the process that schedules: its records on the broker, written anew and acknowledged as entries change."""
+"""Record log of the process that schedules: its entries on the broker, rewritten and acknowledged as they change."""
 
 import asyncio
 import math
@@ -24,7 +24,7 @@ class _Message:
         self.arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
-class Ledger:
+class RecordLog:
     """Records by key. The newest message of each waits unacknowledged here, so that the broker keeps it.
 
     A record that is written returns to this process, the only active consumer. Its arrival proves that this process

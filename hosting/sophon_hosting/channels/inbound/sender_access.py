@@ -35,7 +35,7 @@ class Admission:
     decision: AccessDecision
 
 
-class AdmissionControl:
+class SenderAccessControl:
     """Admission of one channel's events; offers pairing codes to those who may ask for one.
 
     `identities` links a person's ids; messages that arrive together are checked once per person and chat.

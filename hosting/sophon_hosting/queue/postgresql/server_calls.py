@@ -1,4 +1,4 @@
-"""Operations of one process on the queue's server: one connection, one after the other, in bounded time."""
+"""ServerCalls of one process on the queue's server: one connection, one after the other, in bounded time."""
 
 import asyncio
 import random
@@ -12,7 +12,7 @@ from psycopg import AsyncConnection, Error
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon_hosting.queue.errors import QueueUnavailable
-from sophon_hosting.queue.postgresql.connecting import connect, is_broken, is_lost, is_transient
+from sophon_hosting.queue.postgresql.connection import connect, is_broken, is_lost, is_transient
 from sophon_hosting.queue.postgresql.statements import Statement
 
 Row: TypeAlias = tuple[Any, ...]
@@ -34,7 +34,7 @@ SHORTEST_PAUSE_SECONDS = 0.2
 
 
 @dataclass(slots=True, eq=False)
-class _Operation:
+class _ServerCall:
     """Statement with its values; `future` gets the rows, or the error. `repeats`: how often it may be sent again."""
 
     statement: Statement
@@ -43,7 +43,7 @@ class _Operation:
     repeats: int
 
 
-class Operations:
+class ServerCalls:
     """Runs statements on one connection, which is opened and opened again by a task of its own.
 
     A caller that is cancelled leaves its statement to complete; a connection is never left in the middle of one.
@@ -51,11 +51,11 @@ class Operations:
 
     def __init__(self, conninfo: str, name: str, server: str) -> None:
         self._conninfo, self._name, self._server = conninfo, name, server
-        self._pending: deque[_Operation] = deque()
+        self._pending: deque[_ServerCall] = deque()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._connection: AsyncConnection | None = None
-        self._outage = Backoff()
+        self._outage = Outage()
         self._reason = "there is no connection"
 
     async def open(self) -> None:
@@ -86,7 +86,7 @@ class Operations:
         is_away = self._outage.seconds() > OUTAGE_SECONDS
         loop = asyncio.get_running_loop()
         future: asyncio.Future[list[Row]] = loop.create_future()
-        operation = _Operation(statement, values, future, int(is_repeatable))
+        operation = _ServerCall(statement, values, future, int(is_repeatable))
         self._pending.append(operation)
         self._wake.set()
         # A timer costs a fraction of `asyncio.timeout`, which would have to interrupt this task.
@@ -143,7 +143,7 @@ class Operations:
         self._connection = None
         await connection.close()
 
-    async def _try(self, connection: AsyncConnection, operation: _Operation) -> None:
+    async def _try(self, connection: AsyncConnection, operation: _ServerCall) -> None:
         # No pipeline: the client sends the end of a statement's transaction after the statement, and a process that is
         # stopped in between would hold its locks.
         try:
@@ -167,7 +167,7 @@ class Operations:
                 operation.future.set_exception(QueueUnavailable(self._server, reason))
 
 
-async def _run_one(connection: AsyncConnection, operation: _Operation) -> None:
+async def _run_one(connection: AsyncConnection, operation: _ServerCall) -> None:
     """Run an operation. Raises the error of a lost connection, and a transient one of the last attempt; another one is
     the operation's own.
     """
@@ -194,7 +194,7 @@ def describe_error(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-class Backoff:
+class Outage:
     """Exponential back-off with jitter, from the first failure to the next success."""
 
     __slots__ = ("_failures", "_since")

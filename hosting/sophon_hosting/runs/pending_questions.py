@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 
-class HeldQuestions:
+class PendingQuestions:
     """Events of the held questions by approval id; an event says that the store may have the decision.
 
     The call that waits reads it there; no turn is resumed.

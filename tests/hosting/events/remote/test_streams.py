@@ -4,7 +4,7 @@ import asyncio
 
 from sophon.events import AgentStatus, StreamReset
 from sophon_hosting.fanout.contract import SnapshotWanted, StreamedText
-from tests.hosting.events.elsewhere.conftest import Deployment, chunk, completed, of, progress, queued, until
+from tests.hosting.events.remote.conftest import Deployment, chunk, completed, of, progress, queued, until
 
 
 async def test_chunks_arrive_at_clients_of_another_process(deployment: Deployment) -> None:

@@ -23,8 +23,8 @@ from sophon_hosting.channels.inbound.turn_text import build_turn_text, find_fore
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import QueueFull, TooManyMessages, TryLater
-from sophon_hosting.run_audience import overrides_to_origin
-from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT, PIECES
+from sophon_hosting.runs.audience import overrides_to_origin
+from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, OWN_TEXT, PIECES
 
 log = logging.getLogger("sophon")
 

@@ -12,13 +12,13 @@ from sophon.stores.contract import Store
 from sophon.stores.events.sql import EventLog
 from sophon.testing import EventRecorder
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.events.replay import MAX_REPLAY_EVENTS
+from sophon_hosting.events.missed_events import MAX_MISSED_EVENTS
 from sophon_hosting.fanout.contract import SessionAdvanced
 from sophon_hosting.fanout.local import LocalFanout
 from sophon_hosting.store.factory import host_store_from_url
 from tests import postgres
 from tests.databases import SQLITE, copy_database
-from tests.hosting.events.elsewhere.conftest import (
+from tests.hosting.events.remote.conftest import (
     Client,
     Deployment,
     Process,
@@ -168,11 +168,11 @@ async def test_more_than_a_replay_holds_is_stored_during_the_join(hosts: Deploym
     await there.emit(progress(1))
 
     async def store_elsewhere() -> None:
-        await there.emit(*[progress(number) for number in range(MAX_REPLAY_EVENTS + 5)])
+        await there.emit(*[progress(number) for number in range(MAX_MISSED_EVENTS + 5)])
 
     here.log.after = {1: store_elsewhere}
     client = await here.client()
-    assert await client.until_seq(MAX_REPLAY_EVENTS + 6) == list(range(1, MAX_REPLAY_EVENTS + 7))
+    assert await client.until_seq(MAX_MISSED_EVENTS + 6) == list(range(1, MAX_MISSED_EVENTS + 7))
 
 
 async def test_a_reply_that_ends_during_the_join_is_not_shown_as_being_streamed(hosts: Deployment) -> None:

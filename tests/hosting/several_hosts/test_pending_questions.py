@@ -2,7 +2,7 @@
 
 from sophon import Decision
 from sophon_hosting.runs.approval_gate import HELD_CHECK_SECONDS
-from tests.hosting.runs.test_held_questions import ask, stall
+from tests.hosting.runs.test_pending_questions import ask, stall
 
 
 async def ask_at(group, monkeypatch):

@@ -18,7 +18,7 @@ MAX_OWNERS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class Heartbeat:
     """Counts of the queue as another process last told them, for decisions within this one."""
 
     waiting: int = 0
@@ -28,7 +28,7 @@ class Beat:
     owners: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @classmethod
-    def of(cls, queue: ScheduledQueue) -> "Beat":
+    def of(cls, queue: ScheduledQueue) -> "Heartbeat":
         """Return the beat of a queue."""
         owners = dict(sorted(queue.count_owners().items(), key=lambda each: -each[1])[:MAX_OWNERS])
         return cls(
@@ -40,7 +40,7 @@ class Beat:
         )
 
     @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> "Beat":
+    def from_fields(cls, fields: Mapping[str, Any]) -> "Heartbeat":
         """Return the beat of a message."""
         return cls(
             int(fields["waiting"]),

@@ -17,7 +17,7 @@ SHUTDOWN_GRACE_SECONDS = 1.0
 """How long pending acknowledgements may take at shutdown."""
 
 
-class PressAcknowledger:
+class ButtonAcknowledger:
     """Background acknowledgements of one channel."""
 
     def __init__(self, channel: Channel, clock: Clock) -> None:

@@ -6,9 +6,9 @@ import logging
 import pytest
 
 from sophon.errors import StoreUnavailable
-from sophon_hosting.events.elsewhere import EventsElsewhere
+from sophon_hosting.events.remote_events import RemoteEvents
 from sophon_hosting.fanout.contract import SessionAdvanced, SessionRemoved
-from tests.hosting.events.elsewhere.conftest import Client, Deployment, completed, progress, queued, until
+from tests.hosting.events.remote.conftest import Client, Deployment, completed, progress, queued, until
 from tests.postgres import needs_postgres
 
 
@@ -59,10 +59,10 @@ async def test_a_deleted_session_of_the_database_is_found_by_the_poll(postgres_d
 async def test_without_reading_what_is_missing_the_order_is_lost(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def skip(self: EventsElsewhere, seq: int) -> None:
+    async def skip(self: RemoteEvents, seq: int) -> None:
         self.published = max(self.published or 0, seq)
 
-    monkeypatch.setattr(EventsElsewhere, "catch_up", skip)
+    monkeypatch.setattr(RemoteEvents, "catch_up", skip)
     a, b = await deployment.start(), await deployment.start()
     client = await a.client()
     for process in (a, b, a):

@@ -16,8 +16,8 @@ from sophon.failure_log import log_failure
 from sophon.stores.events.contract import LogPosition
 from sophon.stores.events.sql import EventLog
 from sophon_hosting.background_tasks import BackgroundTasks, end_tasks
-from sophon_hosting.events.elsewhere import EventsElsewhere, FindStart
-from sophon_hosting.events.replay import find_position
+from sophon_hosting.events.missed_events import find_position
+from sophon_hosting.events.remote_events import FindStart, RemoteEvents
 from sophon_hosting.events.sequencer import SessionSequencer
 from sophon_hosting.fanout.contract import (
     HintsLost,
@@ -47,7 +47,7 @@ Acquire: TypeAlias = Callable[[str], AbstractAsyncContextManager[SessionSequence
 """Provides a session's sequencer with its lock held."""
 
 
-class EventExchange:
+class EventFanout:
     """Exchange of one event bus with those of other processes.
 
     `sequencers` are those of the bus, `get_or_create` and `acquire` provide one, `before_deletion` is called for a
@@ -122,9 +122,9 @@ class EventExchange:
             if len(self._positions) > MAX_POSITIONS:
                 self._positions.popitem(last=False)
 
-    def make_elsewhere(self, session_id: str, sequencer: SessionSequencer) -> EventsElsewhere:
+    def make_elsewhere(self, session_id: str, sequencer: SessionSequencer) -> RemoteEvents:
         """Return what a sequencer needs to publish the events of other processes, and to tell them of its own."""
-        elsewhere = EventsElsewhere(
+        elsewhere = RemoteEvents(
             session_id,
             self._log,
             self._fanout,

@@ -1,4 +1,4 @@
-"""Isolation of suspects: a task that may kill its process runs beside no other such task."""
+"""CrashSuspects of suspects: a task that may kill its process runs beside no other such task."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ POSTPONED_SECONDS = 1.0
 """Time after which a suspect that could not run is delivered again, perhaps to another process."""
 
 
-class Isolation:
+class CrashSuspects:
     """Lets one suspect run at a time in this process.
 
     What kills its process takes the tasks beside it along, and their deliveries end at the same time, so that one

@@ -29,12 +29,12 @@ from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.queue.contract import QueueEntry, ReservedSlot, TaskQueue
 from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
-from sophon_hosting.run_authorship import GOAL
 from sophon_hosting.runs.accepted_runs import AcceptedRuns
+from sophon_hosting.runs.deletion_lock import DeletionLock
 from sophon_hosting.runs.message_rate import MessageRateLimiter
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import build_task_queued_event
-from sophon_hosting.runs.session_gate import SessionGate
+from sophon_hosting.runs.text_origin import GOAL
 from sophon_hosting.runs.traces import TRACEPARENT_OPTION
 from sophon_hosting.store.contract import host_store
 
@@ -110,7 +110,7 @@ class TaskReceipt:
     created: bool
 
 
-class MessageAcceptance:
+class RunAcceptance:
     """Accepts messages as runs. `gate` keeps a session from being deleted while a message for it is accepted.
 
     Messages with the same key wait for each other. The store finds a known key in the write that would accept the
@@ -125,7 +125,7 @@ class MessageAcceptance:
         services: Services,
         queue: TaskQueue,
         event_bus: EventBus,
-        gate: SessionGate,
+        gate: DeletionLock,
         accepted_runs: AcceptedRuns,
         health: QueueHealth,
     ) -> None:

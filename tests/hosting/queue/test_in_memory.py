@@ -9,7 +9,7 @@ import pytest
 from sophon.testing import VirtualClock
 from sophon_hosting.queue.contract import DeadLetter, QueueEntry
 from sophon_hosting.queue.errors import QueueFull
-from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.queue.in_memory import MemoryQueue
 
 
 def run(task: str) -> QueueEntry:

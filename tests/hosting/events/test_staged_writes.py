@@ -2,17 +2,17 @@
 
 from sophon.errors import StoreError, StoreUnavailable
 from sophon.stores.runs.sql_transactions import checkpoint_write
-from sophon_hosting.events.staging import StagedPart, StagingArea
+from sophon_hosting.events.staged_writes import StagedWrite, StagedWrites
 
 REFUSED = StoreError("store", "a checkpoint was refused")
 
 
-def checkpoint(run_id: str, settled: list[str], name: str) -> StagedPart:
-    return StagedPart(checkpoint_write(run_id, {}), on_settled=lambda error: settled.append(f"{name} {error}"))
+def checkpoint(run_id: str, settled: list[str], name: str) -> StagedWrite:
+    return StagedWrite(checkpoint_write(run_id, {}), on_settled=lambda error: settled.append(f"{name} {error}"))
 
 
 def test_a_checkpoint_that_builds_on_a_refused_one_is_refused_after_it() -> None:
-    area, settled = StagingArea(), list[str]()
+    area, settled = StagedWrites(), list[str]()
     first, second = checkpoint("r", settled, "first"), checkpoint("r", settled, "second")
     other = checkpoint("other", settled, "other")
     area.add(first)
@@ -25,7 +25,7 @@ def test_a_checkpoint_that_builds_on_a_refused_one_is_refused_after_it() -> None
 
 
 def test_while_the_store_is_unavailable_checkpoints_stay_in_their_order() -> None:
-    area, settled = StagingArea(), list[str]()
+    area, settled = StagedWrites(), list[str]()
     first, second = checkpoint("r", settled, "first"), checkpoint("r", settled, "second")
     area.add(first)
     taken = area.take()

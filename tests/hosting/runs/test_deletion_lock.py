@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import AbstractAsyncContextManager
 
-from sophon_hosting.runs.session_gate import SessionGate
+from sophon_hosting.runs.deletion_lock import DeletionLock
 
 
 async def enter(context: AbstractAsyncContextManager[None], name: str, order: list[str], leave: asyncio.Event) -> None:
@@ -14,7 +14,7 @@ async def enter(context: AbstractAsyncContextManager[None], name: str, order: li
 
 
 async def test_a_deletion_waits_for_messages_and_later_messages_for_the_deletion() -> None:
-    gate, order = SessionGate(), list[str]()
+    gate, order = DeletionLock(), list[str]()
     ends = [asyncio.Event() for _ in range(5)]
     entries = (gate.accepting("s"), gate.accepting("s"), gate.deleting("s"), gate.accepting("s"), gate.accepting("t"))
     tasks = []
@@ -31,7 +31,7 @@ async def test_a_deletion_waits_for_messages_and_later_messages_for_the_deletion
 
 
 async def test_a_deletion_that_is_cancelled_while_it_waits_opens_the_gate() -> None:
-    gate, order, end = SessionGate(), list[str](), asyncio.Event()
+    gate, order, end = DeletionLock(), list[str](), asyncio.Event()
     first = asyncio.create_task(enter(gate.accepting("s"), "a", order, end))
     await asyncio.sleep(0)
     deletion = asyncio.create_task(enter(gate.deleting("s"), "delete", order, end))

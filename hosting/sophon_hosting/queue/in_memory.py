@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import partial
 
 from sophon.clock import Clock, SystemClock, Timer
-from sophon_hosting.queue.admission import OwnerCounts
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics, ReservedSlot
 from sophon_hosting.queue.dead_letters import DeadLetters
 from sophon_hosting.queue.drain_rate import DrainRate
 from sophon_hosting.queue.drains import PendingDrains
 from sophon_hosting.queue.errors import QueueFull
+from sophon_hosting.queue.fair_share import OwnerCounts
 from sophon_hosting.queue.lanes import LaneScheduler, QueueItem
 
 DEFAULT_CAPACITY = 100

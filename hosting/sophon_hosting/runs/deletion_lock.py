@@ -15,7 +15,7 @@ class _Deletion:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class SessionGate:
+class DeletionLock:
     """Shared lock for acceptances and exclusive lock for the deletion, per session id.
 
     Otherwise a message could be accepted between the end of the session's last task and the deletion of the session,

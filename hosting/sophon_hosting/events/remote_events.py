@@ -38,7 +38,7 @@ MAX_FINISHED_TASKS = 64
 """Newest finished tasks of a session whose late chunks are recognised."""
 
 
-class EventsElsewhere:
+class RemoteEvents:
     """Events of other processes in one session; the holder of the sequencer's lock publishes them.
 
     `deliver` passes stored events to who listens, `deliver_streamed` others. `snapshots` are those of the sequencer.

@@ -23,7 +23,7 @@ MAX_COUNTED: Final = 20
 """Failures that are read of an address; fewer give the longest delay."""
 
 
-class SharedFailures:
+class SharedLoginFailures:
     """Failures of the last `forget_seconds`. Only addresses are shared: a wrong token leaves no trace in the store."""
 
     def __init__(self, windows: RateWindowStore, clock: Clock, forget_seconds: float) -> None:

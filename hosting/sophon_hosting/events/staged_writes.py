@@ -18,7 +18,7 @@ OnSettled: TypeAlias = Callable[[BaseException | None], None]
 
 
 @dataclass(slots=True, eq=False)
-class StagedPart:
+class StagedWrite:
     """Part of a later transaction. `error` is the error for which the store has refused it for good.
 
     `write` is None once it is stored or refused. Somebody may wait for it: then the transaction follows at once, and a
@@ -43,25 +43,25 @@ class StagedPart:
                 self.waiter.set_exception(error)
 
 
-class StagingArea:
+class StagedWrites:
     """Staged parts in the order in which they were staged; a transaction takes them all."""
 
     def __init__(self) -> None:
-        self._parts: list[StagedPart] = []
+        self._parts: list[StagedWrite] = []
 
     def __len__(self) -> int:
         return len(self._parts)
 
-    def add(self, part: StagedPart) -> None:
+    def add(self, part: StagedWrite) -> None:
         """Stage a part."""
         self._parts.append(part)
 
-    def take(self) -> list[StagedPart]:
+    def take(self) -> list[StagedWrite]:
         """Return all parts, which are then staged no longer."""
         taken, self._parts = self._parts, []
         return taken
 
-    def give_back(self, parts: list[StagedPart], error: BaseException) -> None:
+    def give_back(self, parts: list[StagedWrite], error: BaseException) -> None:
         """Handle a failed transaction: while the store is unavailable, what nobody waits for stays staged.
 
         So does everything if a turn was found stale: what is not of that turn must be stored.
@@ -89,7 +89,7 @@ class StagingArea:
         for part in refused:
             part.settle(error)
 
-    def _take_checkpoints(self, run_ids: Set[str]) -> list[StagedPart]:
+    def _take_checkpoints(self, run_ids: Set[str]) -> list[StagedWrite]:
         taken = [part for part in self._parts if _is_checkpoint(part.write) and part.write.run_id in run_ids]
         self._parts = [part for part in self._parts if part not in taken]
         return taken

@@ -2,21 +2,21 @@ import pytest
 
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
-from sophon_hosting.events.replay import (
-    MAX_REPLAY_BYTES,
-    MAX_REPLAY_EVENTS,
-    SessionReplay,
-    bound_replay,
+from sophon_hosting.events.missed_events import (
+    MAX_MISSED_BYTES,
+    MAX_MISSED_EVENTS,
+    MissedEvents,
+    bound_missed_events,
+    count_event_bytes,
     find_position,
     read_missed_events,
-    replay_bytes,
 )
 
 
-async def read(store: Store, known: int, max_bytes: int = MAX_REPLAY_BYTES) -> SessionReplay:
+async def read(store: Store, known: int, max_bytes: int = MAX_MISSED_BYTES) -> MissedEvents:
     position = await find_position(store.events, "s")
     missed = await read_missed_events(store.events, "s", known, position)
-    return bound_replay(missed, max_bytes=max_bytes)
+    return bound_missed_events(missed, max_bytes=max_bytes)
 
 
 def logged(count: int, size: int = 0) -> list[LoggedEvent]:
@@ -55,16 +55,16 @@ async def test_a_log_that_was_dropped_whole_is_said_to_be_missing(store: Store) 
 
 
 async def test_a_long_absence_gets_the_newest_and_is_told_so(store: Store) -> None:
-    await store.events.append("s", logged(MAX_REPLAY_EVENTS + 5))
+    await store.events.append("s", logged(MAX_MISSED_EVENTS + 5))
     joined = await read(store, 0)
-    assert (len(joined.events), joined.events[0].seq, joined.is_partial) == (MAX_REPLAY_EVENTS, 6, True)
+    assert (len(joined.events), joined.events[0].seq, joined.is_partial) == (MAX_MISSED_EVENTS, 6, True)
 
 
 async def test_a_replay_fits_into_a_frame_that_every_client_takes(store: Store) -> None:
     await store.events.append("s", logged(40, size=30_000))
     joined = await read(store, 0)
     assert ([frame.seq for frame in joined.events], joined.is_partial) == (list(range(12, 41)), True)
-    assert replay_bytes(joined.events) <= MAX_REPLAY_BYTES
+    assert count_event_bytes(joined.events) <= MAX_MISSED_BYTES
 
 
 async def test_a_single_event_that_does_not_fit_is_left_out_and_the_client_advances(store: Store) -> None:
