@@ -14,10 +14,9 @@ OF_A_TURN = {
     "hosting/sophon_hosting/features/post_turn/title_generation.py": 1,
     "middlewares/sophon_middlewares/guards/shield_evaluation.py": 1,
     "middlewares/sophon_middlewares/guards/simulation.py": 1,
-    "middlewares/sophon_middlewares/inner/llm_invoker/empty_reply.py": 1,
+    "middlewares/sophon_middlewares/inner/llm_invoker/reply.py": 1,
     "middlewares/sophon_middlewares/inner/llm_invoker/llm_invoker.py": 1,
-    "middlewares/sophon_middlewares/outer/planning/plan_creation.py": 1,
-    "middlewares/sophon_middlewares/outer/planning/plan_decision.py": 1,  # vote
+    "middlewares/sophon_middlewares/outer/planning/plan_creation.py": 2,  # plan and vote
     "middlewares/sophon_middlewares/outer/planning/synthesis.py": 1,
     "middlewares/sophon_middlewares/outer/context_window/compaction.py": 1,
     "middlewares/sophon_middlewares/outer/context_window/fact_flush.py": 1,

@@ -13,13 +13,18 @@ from sophon.security.action_types import find_action_type
 from sophon.security.redaction import cut_redacted, redact_and_cut
 from sophon.stores.audit.contract import AuditEvent, AuditKind
 from sophon.tools.untrusted_text import unfence_text
-from sophon_middlewares.guards.judgement import GUARD_FAILED, Judgement, apply_judgement
-from sophon_middlewares.guards.redacted_texts import is_redacted
-from sophon_middlewares.guards.verdicts import Verdict, collect_verdicts, take_verdicts
+from sophon_middlewares.guards.judgement import (
+    GUARD_FAILED,
+    Judgement,
+    Verdict,
+    apply_judgement,
+    collect_verdicts,
+    take_verdicts,
+)
+from sophon_middlewares.guards.model_redaction import is_redacted
 from sophon_middlewares.tool_calls.call_journal import find_earlier_run
 from sophon_middlewares.tool_calls.call_risk import find_call_risk
-from sophon_middlewares.tool_calls.person_decisions import take_person_decision
-from sophon_middlewares.tool_calls.round_calls import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds, take_person_decision
 
 log = logging.getLogger("sophon.guards")
 

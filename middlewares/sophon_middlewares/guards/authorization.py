@@ -6,8 +6,14 @@ from sophon.events import GuardVerdict
 from sophon.messages import ToolCall
 from sophon.security import describe_error
 from sophon.turn.permissions import ToolPermissions, find_tool_permissions
-from sophon_middlewares.guards.judgement import GUARD_FAILED, Judgement, format_block, judge_round
-from sophon_middlewares.guards.verdicts import Verdict, note_verdict
+from sophon_middlewares.guards.judgement import (
+    GUARD_FAILED,
+    Judgement,
+    Verdict,
+    format_block,
+    judge_round,
+    note_verdict,
+)
 from sophon_middlewares.tool_calls.call_checks import offer_permitted
 
 NAME = "Authorization"

@@ -36,7 +36,7 @@ from sophon_middlewares.guards.flow_taint import (
     raise_session_taint,
 )
 from sophon_middlewares.guards.judgement import Judgement, announce_judgement, format_block, judge_round
-from sophon_middlewares.tool_calls.round_calls import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 
 _RULES: Key[dict[str, str]] = Key("information_flow.rules", dump=dict, load=dict)
 """Call id -> the rule by which a call was escalated, or would have been stopped, when it was judged."""

@@ -13,7 +13,7 @@ from sophon.messages import ToolCall
 from sophon.security.action_types import find_action_type
 from sophon.security.file_access import find_file_accesses
 from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_round
-from sophon_middlewares.tool_calls.round_calls import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 
 PROPOSED: Key[dict[str, tuple[str, str]]] = Key(
     "integrity.proposed",

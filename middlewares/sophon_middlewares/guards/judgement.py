@@ -10,9 +10,9 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.context.context import ToolCheck
 from sophon.events import GuardDecision, GuardVerdict
+from sophon.extensions import Key
 from sophon.messages import ToolCall
 from sophon.security import describe_error
-from sophon_middlewares.guards.verdicts import Verdict, note_verdict
 from sophon_middlewares.tool_calls.call_journal import find_earlier_run
 from sophon_middlewares.tool_calls.escalations import Escalation, escalate
 
@@ -23,6 +23,24 @@ GUARD_FAILED = "guard_failed"
 
 PASSED = "passed"
 """Rule of Shield's verdict on a call that no tier objects to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Verdict of a guard on a call: what it decided, by which rule, and why."""
+
+    guard: str
+    decision: GuardDecision
+    rule: str
+    reason: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Guard, decision and rule: a resumed turn is judged again, with the same verdict."""
+        return f"{self.guard}/{self.decision}/{self.rule}"
+
+
+_NOTED: Key[dict[str, list[Verdict]]] = Key("guards.verdicts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,3 +182,22 @@ def announce_judgement(ctx: Context, call: ToolCall, guard: str, judgement: Judg
 def format_block(guard: str, judgement: Judgement) -> str:
     """Return the result of a blocked call, which the model reads."""
     return f"blocked by {guard} ({judgement.rule}): {judgement.reason}"
+
+
+def collect_verdicts(ctx: Context) -> None:
+    """Have verdicts noted from now on; without an audit log nobody would take them."""
+    if ctx.get(_NOTED) is None:
+        ctx.put(_NOTED, {})
+
+
+def note_verdict(ctx: Context, call: ToolCall, verdict: Verdict) -> None:
+    """Note a verdict, if verdicts are collected."""
+    noted = ctx.get(_NOTED)
+    if noted is not None:
+        noted.setdefault(call.id, []).append(verdict)
+
+
+def take_verdicts(ctx: Context, call_id: str) -> list[Verdict]:
+    """Return the verdicts on a call that were noted since the last time."""
+    noted = ctx.get(_NOTED)
+    return noted.pop(call_id, []) if noted is not None else []

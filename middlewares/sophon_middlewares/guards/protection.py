@@ -27,7 +27,7 @@ from sophon.tools.declared_action_types import list_action_types
 from sophon.tools.truncation import truncate
 from sophon_middlewares.guards.description import RuleTable
 from sophon_middlewares.guards.judgement import Judgement, check_edited_calls, judge_round
-from sophon_middlewares.tool_calls.round_calls import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 
 _DEMANDED: Key[dict[str, int]] = Key("shield.demanded_tiers", dump=dict, load=dict)
 """Call id -> tier, of the last round."""

@@ -9,7 +9,7 @@ from sophon.events import AgentStatus
 from sophon.extensions import Key
 from sophon.messages import ToolCall
 from sophon_middlewares.guards.judgement import PASSED, Judgement, check_edited_calls, judge_round
-from sophon_middlewares.tool_calls.round_calls import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 
 _STARTED: Key[dict[str, bool]] = Key("shield.started", dump=dict, load=dict)
 """Ids of the calls of the last round whose beginning listeners know of."""

@@ -26,8 +26,8 @@ from sophon.security.shield.verdict_cache import VerdictCache
 from sophon.security.sliding_windows import RateLimit
 from sophon.settings import has_several_users
 from sophon.visible_text import escape_invisible
+from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 from sophon_middlewares.tool_calls.rate_slots import take_slot
-from sophon_middlewares.tool_calls.round_calls import forget_earlier_rounds
 
 log = logging.getLogger("sophon.guards")
 

@@ -15,8 +15,8 @@ from sophon.security import redact
 from sophon.security.action_types import find_action_type
 from sophon.security.capability_levels import find_capability_level
 from sophon.tools.result_limit import limit_result
+from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 from sophon_middlewares.tool_calls.fast_path_call import is_fast_path
-from sophon_middlewares.tool_calls.round_calls import forget_earlier_rounds
 from sophon_middlewares.tool_calls.tool_limits import max_result_characters
 
 log = logging.getLogger("sophon.guards")

@@ -17,7 +17,7 @@ from sophon.snapshots.targets import find_target_paths, find_written_accesses, m
 from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotFile
 from sophon.tools.declared_action_types import list_action_types
 from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_round
-from sophon_middlewares.tool_calls.round_calls import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 
 log = logging.getLogger("sophon.guards")
 

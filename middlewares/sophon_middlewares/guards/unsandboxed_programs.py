@@ -9,7 +9,7 @@ from sophon.extensions import Key
 from sophon.messages import ToolCall
 from sophon.processes.sandbox_probe import probe_sandbox
 from sophon_middlewares.guards.judgement import Judgement, judge_pending
-from sophon_middlewares.tool_calls.round_calls import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 
 NO_SANDBOX = "no_sandbox"
 """Rule of a call that would run outside a sandbox."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.turn.permissions import filter_permitted
-from sophon_middlewares.outer.tool_filter.text_only import note_text_only
+from sophon_middlewares.outer.tool_filter.tool_filter import note_text_only
 
 
 class ToolSplit:

@@ -7,7 +7,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.turn.permissions import filter_permitted
-from sophon_middlewares.outer.tool_filter.text_only import note_text_only
+from sophon_middlewares.outer.tool_filter.tool_filter import note_text_only
 
 FIRST_TOOLS: Final = ("load_tools", "load_skills", "read_skill_file")
 """The tools with which a turn starts, where they exist."""

@@ -1,14 +1,21 @@
-"""Escalations: tool calls that a person must approve whatever their risk is, because a guard says so."""
+"""Decisions about single calls: what a person must approve because a guard says so, and how people settled a call."""
 
 from typing import Any
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import Escalation
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.messages import ToolCall
-from sophon_middlewares.tool_calls.round_calls import forget_earlier_rounds
 
 __all__ = ["Escalation", "escalate", "find_escalation"]
+
+
+def forget_earlier_rounds(ctx: Context, values: dict[str, Any]) -> None:
+    """Remove the values of calls that are not of the last reply: the state of a long turn would grow with them."""
+    if values and ctx.messages and (calls := ctx.messages[-1].tool_calls):
+        for call_id in values.keys() - {call.id for call in calls}:
+            del values[call_id]
 
 
 def _load(data: Any) -> dict[str, Escalation]:
@@ -40,3 +47,31 @@ def find_escalation(ctx: Context, call: ToolCall) -> Escalation | None:
     """Return why a person must approve the call, or None."""
     escalations = ctx.get(_ESCALATIONS)
     return None if escalations is None else escalations.get(call.id)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonDecision:
+    """A decision by its rule (`rejected`, `answered`) and who made it."""
+
+    rule: str
+    decided_by: str
+
+
+_DECISIONS: Key[dict[str, PersonDecision]] = Key("approval.settled")
+
+
+def note_person_decision(ctx: Context, call: ToolCall, rule: str, decided_by: str) -> None:
+    """Note that a person has settled a call, if it is known who."""
+    if not decided_by:
+        return
+    noted = ctx.get(_DECISIONS)
+    if noted is None:
+        noted = dict[str, PersonDecision]()
+        ctx.put(_DECISIONS, noted)
+    noted[call.id] = PersonDecision(rule, decided_by)
+
+
+def take_person_decision(ctx: Context, call_id: str) -> PersonDecision | None:
+    """Return the decision that settled a call, once; None without one."""
+    noted = ctx.get(_DECISIONS)
+    return noted.pop(call_id, None) if noted is not None else None

@@ -7,7 +7,7 @@ import pytest
 
 from sophon import ToolRegistry
 from sophon.builtin_tools import builtin_tools
-from sophon_middlewares.inner.agentic_loop.call_identity import comparable_result
+from sophon_middlewares.inner.agentic_loop.loop_detector import comparable_result
 
 NAMES = [
     *("datetime.now", "memory.search", "load_tools", "calculator", "memory.write", "files.read", "files.list"),

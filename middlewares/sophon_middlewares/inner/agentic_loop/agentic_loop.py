@@ -14,12 +14,16 @@ from sophon.events import AgentStatus, Progress
 from sophon.extensions import Key
 from sophon.messages import Message, Response, ToolCall
 from sophon.tools.result_limit import append_note, limit_result
-from sophon_middlewares.inner.agentic_loop.call_identity import call_key, comparable_result
-from sophon_middlewares.inner.agentic_loop.loop_detector import LoopDetector, LoopLimits
+from sophon_middlewares.inner.agentic_loop.loop_detector import LoopDetector, LoopLimits, call_key, comparable_result
 from sophon_middlewares.inner.agentic_loop.loop_end import report_loop_end
 from sophon_middlewares.inner.agentic_loop.round_judgement import RoundVerdict, judge_round
-from sophon_middlewares.inner.llm_invoker.empty_reply import stands_for_empty_reply
-from sophon_middlewares.inner.llm_invoker.reply import append_reply, end_turn, restore_final_response, withdraw_reply
+from sophon_middlewares.inner.llm_invoker.reply import (
+    append_reply,
+    end_turn,
+    restore_final_response,
+    stands_for_empty_reply,
+    withdraw_reply,
+)
 from sophon_middlewares.tool_calls.call_journal import find_earlier_run
 from sophon_middlewares.tool_calls.tool_limits import release_calls, reserve_calls
 from sophon_middlewares.tool_calls.turn_time import SpentTime, find_spent_time, refuse_late_call

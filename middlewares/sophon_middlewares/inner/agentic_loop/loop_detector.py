@@ -18,6 +18,8 @@ call without a result yet counts for warnings only, because six rolls of a die i
 cannot run are all one call, whatever their tool and arguments.
 """
 
+import hashlib
+import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -25,7 +27,9 @@ from typing import Any, Literal, Self, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import ToolCall
-from sophon_middlewares.inner.agentic_loop.call_identity import call_key, fingerprint
+from sophon.tools.normalization import mask_ids_and_times
+from sophon.tools.tool import Tool
+from sophon.tools.untrusted_text import unfence_text
 from sophon_middlewares.inner.agentic_loop.loop_rules import (
     ALTERNATION_WARNING,
     OVERUSE,
@@ -58,6 +62,11 @@ MIN_ALTERNATION = 2
 
 UNUSABLE = "cannot run"
 """Key of every call that cannot run."""
+
+log = logging.getLogger("sophon.tools")
+
+_MAX_PLAIN_CHARACTERS = 64
+"""Longer texts are replaced by their digest: each checkpoint holds the calls of the loop detector's window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,3 +337,40 @@ def find_lowest_refusal(limits: LoopLimits) -> int | None:
     pair = None if limits.ping_pong_critical is None else limits.ping_pong_critical // 2
     thresholds = (limits.poll_critical, limits.repeat_critical, limits.repeat_breaker, pair)
     return min((each for each in thresholds if each is not None), default=None)
+
+
+def call_key(call: ToolCall) -> str:
+    """Return a key that two calls share exactly if name and arguments are equal; id and argument order do not
+    matter.
+    """
+    key = call.identity
+    if key is None:
+        key = fingerprint(f"{call.name} {call.canonical_arguments().decode()}")
+        object.__setattr__(call, "identity", key)
+    return key
+
+
+def comparable_result(tool: Tool | None, text: str) -> str:
+    """Return what to compare of a result: without its fence, whose nonce differs each time, and as the tool normalises
+    it; of a tool that does not, without times, ids and counters, unless it polls.
+    """
+    content = unfence_text(text)
+    if tool is None or tool.normalize_result is None:
+        return content if tool is not None and tool.polls else mask_ids_and_times(content)
+    try:
+        normalized: object = tool.normalize_result(content)
+    except Exception:  # third-party code: detection must not end the turn
+        log.warning("normalize_result of tool %s failed", tool.name, exc_info=True)
+        return content
+    if isinstance(normalized, str):  # pyright: ignore[reportUnnecessaryIsInstance] - of tools without types
+        return normalized
+    # The text of another object may hold its address, so that no two results would be the same.
+    log.warning("normalize_result of tool %s failed: it returned %.60r, and not a text", tool.name, normalized)
+    return content
+
+
+def fingerprint(text: str) -> str:
+    """Return a short ASCII text itself, else a digest that is the same in every process."""
+    if len(text) <= _MAX_PLAIN_CHARACTERS and text.isascii():
+        return text
+    return "#" + hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

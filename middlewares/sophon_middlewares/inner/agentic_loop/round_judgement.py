@@ -12,8 +12,7 @@ from sophon.tools.argument_variables import MAX_EXPANDED_CHARACTERS, Substitutio
 from sophon.tools.placeholder_arguments import describe_placeholder, find_placeholder_argument
 from sophon.tools.tool import Risk
 from sophon.turn.provenance import list_person_texts
-from sophon_middlewares.inner.agentic_loop.call_identity import call_key
-from sophon_middlewares.inner.agentic_loop.loop_detector import LoopDetector
+from sophon_middlewares.inner.agentic_loop.loop_detector import LoopDetector, call_key
 from sophon_middlewares.tool_calls.call_checks import find_call_error
 from sophon_middlewares.tool_calls.tool_limits import count_capped_calls, find_capped_calls
 

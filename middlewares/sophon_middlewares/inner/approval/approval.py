@@ -32,8 +32,7 @@ from sophon_middlewares.inner.approval.standing_grants import (
 from sophon_middlewares.tool_calls.call_checks import find_argument_error, find_call_error
 from sophon_middlewares.tool_calls.call_journal import find_earlier_run
 from sophon_middlewares.tool_calls.call_risk import find_call_risk
-from sophon_middlewares.tool_calls.escalations import find_escalation
-from sophon_middlewares.tool_calls.person_decisions import note_person_decision
+from sophon_middlewares.tool_calls.escalations import find_escalation, note_person_decision
 from sophon_middlewares.tool_calls.rate_slots import take_slot
 from sophon_middlewares.tool_calls.result_redaction import redact_result
 

@@ -19,12 +19,16 @@ from sophon.reply_text import begins_turn, collect_earlier_texts, is_earlier_tex
 from sophon.tools.tool import Tool
 from sophon.turn.permissions import find_allowed_tools
 from sophon.turn.transcript_validation import is_valid_transcript, repair_transcript
-from sophon_middlewares.inner.llm_invoker.empty_reply import build_empty_response, is_empty_reply, retry_empty_reply
-from sophon_middlewares.inner.llm_invoker.reply import append_reply, reply_id, withdraw_reply
-from sophon_middlewares.inner.llm_invoker.reply_reasoning import (
+from sophon_middlewares.inner.llm_invoker.reply import (
+    append_reply,
+    build_empty_response,
     build_reasoning_listener,
     emit_reasoning,
+    is_empty_reply,
     reasoning_from_response,
+    reply_id,
+    retry_empty_reply,
+    withdraw_reply,
 )
 from sophon_middlewares.tool_calls.call_checks import offer_permitted
 

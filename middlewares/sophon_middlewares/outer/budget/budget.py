@@ -1,13 +1,17 @@
 """Budget: limits of tokens per day, cost per month, and a ceiling per turn."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import TypeAlias
+
+import anyio
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import BudgetExceeded
+from sophon.failure_log import log_failure
 from sophon.messages import Response, Usage
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Meter, ModelInfo, ModelRequest
@@ -16,6 +20,7 @@ from sophon.routing.turn_keys import REMAINING_COST
 from sophon.settings import BudgetSettings
 from sophon.stores.contract import Store
 from sophon.stores.usage.contract import PayerLimits, ProviderLimits
+from sophon.turn.usage_rows import usage_rows
 from sophon_middlewares.outer.budget.budget_meter import (
     UNLIMITED,
     AttemptReservation,
@@ -35,7 +40,8 @@ from sophon_middlewares.outer.budget.payer_budget import (
     find_remaining_micros,
     find_task_limits,
 )
-from sophon_middlewares.outer.budget.usage_recording import record_usage, record_usage_of_failed_turn
+
+log = logging.getLogger("sophon")
 
 
 class Budget:
@@ -299,3 +305,33 @@ def _limit_to_ceiling(account: Account, store: Store) -> Account:
     if isinstance(account, TurnMeter) and account.store is store:
         return TurnCeiling(account)
     return account
+
+
+async def record_usage(ctx: Context) -> None:
+    """Hand the usage that the store does not have over to the turn log; a suspended turn keeps it in its state.
+
+    Raises StoreError, and then the turn still has it.
+    """
+    unrecorded = ctx.tally.unrecorded
+    if unrecorded and (ctx.response is None or ctx.response.finish_reason != "suspended"):
+        await _hand_over(ctx)
+
+
+async def record_usage_of_failed_turn(ctx: Context) -> None:
+    """Hand the usage over also if the turn is cancelled; an error of the store is logged, because another one counts.
+
+    The store completes a write even if its caller is cancelled.
+    """
+    if not ctx.tally.unrecorded:
+        return
+    try:
+        with anyio.CancelScope(shield=True):
+            await _hand_over(ctx)
+    except Exception as error:  # noqa: BLE001 - logged; the error that ended the turn is raised
+        log_failure(log, error, "the usage of run %s could not be recorded", ctx.run_id)
+
+
+async def _hand_over(ctx: Context) -> None:
+    services, unrecorded = ctx.services, ctx.tally.unrecorded
+    await services.turn_log.record_usage(ctx, usage_rows(unrecorded, ctx.session_id, ctx.run_id, services.clock.now()))
+    unrecorded.clear()

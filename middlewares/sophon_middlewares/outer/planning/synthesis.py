@@ -7,13 +7,16 @@ from sophon.context.reply_stream import build_stream_listener
 from sophon.messages import Message, Response
 from sophon.models.model import ModelRequest
 from sophon.plans import PlanProgress, synthesis_prompt
-from sophon_middlewares.inner.llm_invoker.empty_reply import build_empty_response, is_empty_reply, retry_empty_reply
 from sophon_middlewares.inner.llm_invoker.llm_invoker import reset_stream
-from sophon_middlewares.inner.llm_invoker.reply import append_reply, withdraw_reply
-from sophon_middlewares.inner.llm_invoker.reply_reasoning import (
+from sophon_middlewares.inner.llm_invoker.reply import (
+    append_reply,
+    build_empty_response,
     build_reasoning_listener,
     emit_reasoning,
+    is_empty_reply,
     reasoning_from_response,
+    retry_empty_reply,
+    withdraw_reply,
 )
 
 WINDOW_SHARE = 0.5

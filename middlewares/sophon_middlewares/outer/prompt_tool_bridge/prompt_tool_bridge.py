@@ -15,7 +15,7 @@ from sophon_middlewares.outer.prompt_tool_bridge.history_rendering import (
     overhead_text,
 )
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_blocks import ToolCallBlocks
-from sophon_middlewares.outer.tool_filter.text_only import TEXT_ONLY
+from sophon_middlewares.outer.tool_filter.tool_filter import TEXT_ONLY
 
 
 class PromptToolBridge:

@@ -24,8 +24,8 @@ from sophon.tools.result_limit import limit_result
 from sophon.turn.provenance import SOURCES_FIELD, note_fenced_result
 from sophon.turn.transcript_validation import LOST_RESULT_TEXT, is_valid_transcript, repair_transcript
 from sophon.turn.turn_claim import RESUMES_FIELD
-from sophon_middlewares.inner.llm_invoker.reply_reasoning import without_provider_fields
-from sophon_middlewares.outer.budget.usage_recording import record_usage, record_usage_of_failed_turn
+from sophon_middlewares.inner.llm_invoker.reply import without_provider_fields
+from sophon_middlewares.outer.budget.budget import record_usage, record_usage_of_failed_turn
 from sophon_middlewares.outer.session_events.turn_start import (
     REDACTED_HISTORY,
     STORED_COVERS,

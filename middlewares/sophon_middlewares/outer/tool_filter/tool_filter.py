@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
@@ -11,7 +11,6 @@ from sophon.messages import Message
 from sophon.tools.relevance import KEYWORD_SCORE, RelevanceIndex
 from sophon.tools.tool import Tool
 from sophon.turn.permissions import filter_permitted
-from sophon_middlewares.outer.tool_filter.text_only import note_text_only
 
 ALWAYS_OFFERED = ("datetime.now", "memory.search", "load_skills", "variables.set", "agents.run")
 """Tools that are always offered; they count towards the limit. Source: Sophon's guide, tool filter."""
@@ -26,6 +25,9 @@ LOAD_TOOLS = "load_tools"
 
 KEPT_SHARE = 0.5
 """Share of the limit that the tools called in the last turn may take before the current text is looked at."""
+
+TEXT_ONLY: Final[Key[bool]] = Key("tools.text_only", dump=bool, load=bool)
+"""Set in a turn without any tool: requests have no tool schemas, and no text of a reply is taken for a call."""
 
 
 class ToolFilter:
@@ -161,3 +163,11 @@ def _has_selection(ctx: Context) -> bool:
     """Return whether a turn that is resumed or run again has its selection, including tools that were loaded since."""
     is_selected = ctx.get(SELECTED)
     return is_selected is True or (ctx.resumed and ctx.tools is not ctx.services.registry.tools)
+
+
+def note_text_only(ctx: Context) -> bool:
+    """Note whether the turn has no tool at all; return it."""
+    is_text_only = not ctx.tools
+    if is_text_only:
+        ctx.put(TEXT_ONLY, True)
+    return is_text_only

@@ -24,7 +24,7 @@ from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, assert_v
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.inner.agentic_loop.agentic_loop import LoopOptions
-from sophon_middlewares.inner.llm_invoker.empty_reply import EMPTY_REPLY_RETRIES
+from sophon_middlewares.inner.llm_invoker.reply import EMPTY_REPLY_RETRIES
 
 
 @tool

@@ -19,7 +19,7 @@ from sophon.messages import Usage
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, assert_valid_transcript
 from sophon_middlewares import AgenticLoop, LlmInvoker, PromptToolBridge, SessionEvents, ToolExecution
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.inner.llm_invoker.empty_reply import (
+from sophon_middlewares.inner.llm_invoker.reply import (
     EMPTY_REPLY,
     EMPTY_REPLY_RETRIES,
     RETRY_HINT,

@@ -11,7 +11,7 @@ from sophon.messages import Message, Reasoning
 from sophon.models.model import ModelInfo
 from sophon.testing import EventRecorder, ScriptedModel
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.inner.llm_invoker.reply_reasoning import (
+from sophon_middlewares.inner.llm_invoker.reply import (
     MAX_KEPT_CHARACTERS,
     MAX_SHOWN_CHARACTERS,
     reasoning_from_response,
