@@ -1,6 +1,6 @@
 """Loops that run as long as a host: those of every process, and the duties of one process of a group at a time."""
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from typing import Any, TypeAlias
 
 from sophon.services import Services
@@ -10,7 +10,7 @@ from sophon_hosting.leadership.contract import LeaderWork
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.memory_vectors import MemoryVectors
 from sophon_hosting.message_indexing import MessageIndexing
-from sophon_hosting.retention import RetentionSweep, SessionDeleter
+from sophon_hosting.retention import RetentionSweep, SessionDeleter, Sweep
 from sophon_hosting.snapshot_copies import SnapshotCopies
 from sophon_hosting.store.contract import host_store
 
@@ -19,10 +19,12 @@ Loop: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 class BackgroundLoops:
-    """Loops of a host as tasks; `sessions` deletes those that retention no longer keeps."""
+    """Loops of a host as tasks; `sessions` deletes those that retention no longer keeps, `sweeps` are the features'."""
 
-    def __init__(self, services: Services, membership: GroupMembership, sessions: SessionDeleter) -> None:
-        self._services, self._membership, self._sessions = services, membership, sessions
+    def __init__(
+        self, services: Services, membership: GroupMembership, sessions: SessionDeleter, sweeps: Collection[Sweep]
+    ) -> None:
+        self._services, self._membership, self._sessions, self._sweeps = services, membership, sessions, sweeps
         self.tasks = BackgroundTasks()
         """The running loops."""
 
@@ -44,7 +46,7 @@ class BackgroundLoops:
     def _list_duties(self, audit_key: str | None) -> Iterator[tuple[str, LeaderWork]]:
         services = self._services
         store, clock, settings, folder = host_store(services), services.clock, services.settings, services.folder
-        yield "retention", RetentionSweep(store, clock, settings, folder, self._sessions).run_forever
+        yield "retention", RetentionSweep(store, clock, settings, folder, self._sessions, self._sweeps).run_forever
         yield "message_index", MessageIndexing(store.message_search, clock).run_forever
         if (vectors := MemoryVectors(services)).are_used:
             yield "vectors", vectors.run_forever

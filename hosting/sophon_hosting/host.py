@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sophon.chain.pipeline import Pipeline
 from sophon.errors import CompositionError
-from sophon.goals.goal import WORK_SESSION_PREFIX
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
@@ -34,6 +33,7 @@ from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.factory import build_memory_queue
 from sophon_hosting.queue.health import QueueHealth
+from sophon_hosting.retention import Sweep
 from sophon_hosting.run_execution import RunExecution
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
@@ -72,7 +72,8 @@ class Host:
     entries that are committed with a run's outcome, `build_event_row` those of an event; `prepare` is awaited before
     each start of a run. `fanout` passes messages to other host processes with the same store; by default there are
     none. `membership` says which of several processes this one is; by default it is alone. `record_use` receives what
-    each run has used; `session_work` ends with the session to which it belongs. `chain` may be a registry of chains by
+    each run has used; `session_work` ends with the session to which it belongs; the ids of the features' own sessions
+    begin with `session_prefixes`; `sweeps` delete old data of theirs. `chain` may be a registry of chains by
     task type. `off_the_record` is the host of conversations that are kept in memory only, started and shut down by who
     creates it; by default there are none. The context manager opens the services, recovers unfinished runs, runs, and
     shuts down at exit.
@@ -80,8 +81,8 @@ class Host:
 
     is_off_the_record = False
     """Whether its conversations are in memory only."""
-    channel_names: AbstractSet[str] = frozenset({"telegram", "whatsapp", "webhook", "heartbeat", WORK_SESSION_PREFIX})
-    """Names of the channels, enabled or not, and the host's own: no user's session id begins with one of them."""
+    channel_names: AbstractSet[str] = frozenset({"telegram", "whatsapp"})
+    """Names of the channels, enabled or not, and prefixes of features: no user's session id begins with one of them."""
     list_detached_channels: Callable[[], list[str]] = list
     """Names of the channels that could not be started several times in a row."""
     is_running = False
@@ -106,8 +107,11 @@ class Host:
         record_use: RecordUse | None = None,
         off_the_record: "Host | None" = None,
         session_work: Iterable[CreateSessionWork] = (),
+        session_prefixes: Collection[str] = (),
+        sweeps: Collection[Sweep] = (),
     ) -> None:
         extend_store(services)
+        self.channel_names = self.channel_names | set(session_prefixes)
         self.services, store, clock = services, host_store(services), services.clock
         self.feature_services = FeatureServices()
         """Services of the features that are created for this host."""
@@ -145,7 +149,7 @@ class Host:
         self.acceptance = RunAcceptance(services, self.queue, event_bus, gate, accepted_runs, self.queue_health)
         """Stores messages as runs; see `accept`."""
         self.dead_letters = DeadLetters(self.queue, store.runs, self.acceptance)
-        self._loops = BackgroundLoops(services, self.membership, self)
+        self._loops = BackgroundLoops(services, self.membership, self, sweeps)
         self.store_monitor = StoreMonitor(store, clock)
         self.session_changes = SessionChanges(store.sessions, event_bus, self.fanout)
         """Renamed, pinned and archived sessions."""

@@ -39,7 +39,13 @@ from sophon_hosting.features.lifecycle import (
     WITHOUT_TURNS,
     FeatureLifecycle,
 )
-from sophon_hosting.features.registry import list_notices, load_features, register_feature_tools
+from sophon_hosting.features.registry import (
+    list_notices,
+    list_session_prefixes,
+    list_sweeps,
+    load_features,
+    register_feature_tools,
+)
 from sophon_hosting.host import Host
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.http.app import HttpOptions, make_app
@@ -163,6 +169,8 @@ def create_host(
         membership=membership,
         record_use=record_use,
         session_work=[each.session_work for each in load_features() if each.session_work is not None],
+        session_prefixes=list_session_prefixes(),
+        sweeps=list_sweeps(),
         off_the_record=off_the_record,
     )
 
@@ -204,6 +212,7 @@ class HostServer:
             several_users=is_shared,
             events=self.metrics,
             build_outbound=self.channels.replies_off_the_record,
+            session_prefixes=list_session_prefixes(),
         )
         queue = build_queue(services, is_shared=is_shared)
         is_in_group = is_group(host_store(services), queue)

@@ -1,21 +1,19 @@
 """Retention: delete what is old, in small batches, and return the space to the disk."""
 
 import logging
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.errors import NotFound
 from sophon.failure_log import log_failure
 from sophon.learning.policy_cache import EXPIRY, MAX_ENTRIES
 from sophon.learning.trajectories import MAX_KEPT
 from sophon.security.shield.evaluation_budget import LONGEST_DAY_SECONDS
 from sophon.settings import GuardsSettings, Settings
 from sophon.stores.attachments.contract import KEEP_UNSENT
-from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES
 from sophon_hosting.snapshot_copies import SnapshotCopies
@@ -39,11 +37,8 @@ FIRST_SWEEP_SECONDS = 60.0
 SWEEP_INTERVAL_SECONDS = 3600.0
 """Delay before the first sweep, and between two."""
 
-GOAL_WINDOW = timedelta(hours=1)
-"""The longest window of `Goals.Limits`."""
-
 BATCH_SIZE = 100
-"""Sessions and goals that are looked for at once; each is deleted in a transaction of its own."""
+"""Sessions that are looked for at once; each is deleted in a transaction of its own."""
 
 
 class SessionDeleter(Protocol):
@@ -58,20 +53,39 @@ class SessionDeleter(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class SweptStore:
+    """What the sweep of a feature works on, and the time that it takes for now."""
+
+    store: HostStore
+    settings: Settings
+    sessions: SessionDeleter
+    now: datetime
+
+
+Sweep: TypeAlias = Callable[[SweptStore], Awaitable[Mapping[str, int]]]
+"""Deletes what is old of a feature's data; returns how many rows by kind. Raises StoreUnavailable."""
+
+
 class RetentionSweep:
     """Deletes the data that is older than `Retention` and `INTERNAL_DAYS` allow.
 
-    `sessions` deletes sessions; by default in the store alone, as a process without a host does.
+    `sessions` deletes sessions; by default in the store alone, as a process without a host does. `sweeps` are those of
+    the features.
     """
 
     def __init__(
-        self, store: Store, clock: Clock, settings: Settings, folder: Path, sessions: SessionDeleter | None = None
+        self,
+        store: HostStore,
+        clock: Clock,
+        settings: Settings,
+        folder: Path,
+        sessions: SessionDeleter | None = None,
+        sweeps: Iterable[Sweep] = (),
     ) -> None:
-        self._store, self._clock, self._settings = store, clock, settings.retention
-        self._learning = settings.learning
-        self._snapshots, self._copies = settings.guards.snapshot, SnapshotCopies(store, clock, folder)
-        self._longest_window = max(find_longest_window(settings.guards), GOAL_WINDOW)
-        self._sessions = SessionRetention(store, settings, sessions or StoreSessions(store.sessions))
+        self._store, self._clock, self._settings = store, clock, settings
+        self._copies, self._sweeps = SnapshotCopies(store, clock, folder), sweeps
+        self._sessions = sessions or StoreSessions(store.sessions)
 
     async def run_forever(self) -> None:
         """Sweep every `SWEEP_INTERVAL_SECONDS`, until cancelled; while the store is unavailable, wait."""
@@ -94,8 +108,11 @@ class RetentionSweep:
         deleted |= await self._sweep_snapshots()
         deleted |= await self._sweep_learning(now)
         deleted |= await self._sweep_settings(now)
+        for sweep in self._sweeps:
+            deleted |= await sweep(SweptStore(self._store, self._settings, self._sessions, now))
         # Last, because a session that is in use may refuse to be deleted.
-        deleted |= await self._sessions.sweep(now)
+        if (days := self._settings.retention.sessions) is not None:
+            deleted["sessions"] = await self._delete_sessions(now - timedelta(days=days))
         deleted["reclaimed_bytes"] = await self._store.maintenance.reclaim_space()
         if any(deleted.values()):
             log.info("deleted old data: %s", format_counts(deleted))
@@ -109,22 +126,21 @@ class RetentionSweep:
             "inbound_keys": await store.runs.expire_keys(internal),
             "journal_entries": await store.journal.expire(internal),
             "approvals": await store.approvals.expire(internal),
-            "rate_events": await store.rate_windows.expire(now - self._longest_window),
+            "rate_events": await store.rate_windows.expire(now - find_longest_window(self._settings.guards)),
             "grants": await store.grants.expire(internal),
-            "api_tokens": await store.api_tokens.expire(internal) if isinstance(store, HostStore) else 0,
+            "api_tokens": await store.api_tokens.expire(internal),
             "attachments": await store.attachments.expire(now - KEEP_UNSENT),
             "accounts": await store.usage.expire_accounts(_to_day(now - timedelta(days=ACCOUNT_DAYS))),
         }
 
     async def _sweep_settings(self, now: datetime) -> dict[str, int]:
         """Delete what `Retention` names, but sessions."""
-        store, settings = self._store, self._settings
+        store, settings = self._store, self._settings.retention
         deleted: dict[str, int] = {}
         if settings.events is not None:
             deleted["events"] = await store.events.expire(now - timedelta(days=settings.events))
         if settings.runs is not None:
             before = now - timedelta(days=settings.runs)
-            deleted["schedules"] = await store.schedules.expire(before)
             deleted["runs"] = await store.runs.expire(before)
             deleted["dead_letters"] = await store.outbox.expire_dead(before)
             deleted["sub_agents"] = await store.sub_agents.expire(before)
@@ -138,7 +154,7 @@ class RetentionSweep:
 
     async def _sweep_learning(self, now: datetime) -> dict[str, int]:
         """Delete old trajectories, feedback and routes of messages, and those beyond their bounds."""
-        store, settings = self._store, self._learning
+        store, settings = self._store, self._settings.learning
         deleted = 0
         if settings.days is not None:
             deleted = await store.trajectories.expire(now - timedelta(days=settings.days))
@@ -148,11 +164,20 @@ class RetentionSweep:
 
     async def _sweep_snapshots(self) -> dict[str, int]:
         """Delete old snapshots, then the copies on this machine that no snapshot has."""
-        store, settings = self._store.snapshots, self._snapshots
+        store, settings = self._store.snapshots, self._settings.guards.snapshot
         now = self._clock.now()
         before = None if settings.days is None else now - timedelta(days=settings.days)
         deleted = await store.expire(before, KEPT_SNAPSHOTS)
         return {"snapshots": deleted, "unused_copies": await self._copies.sweep()}
+
+    async def _delete_sessions(self, before: datetime) -> int:
+        deleted = 0
+        while idle := await self._store.sessions.list_idle(before, BATCH_SIZE):
+            results = [await self._sessions.delete_idle_session(each, before) for each in idle]
+            deleted += sum(results)
+            if not any(results):  # all of them have been used since
+                break
+        return deleted
 
 
 def find_longest_window(guards: GuardsSettings) -> timedelta:
@@ -185,43 +210,3 @@ class StoreSessions:
     async def delete_idle_session(self, session_id: str, before: datetime) -> bool:
         """See `SessionDeleter.delete_idle_session`."""
         return await self._sessions.delete_idle(session_id, before)
-
-
-class SessionRetention:
-    """Deletes goals that ended `Goals.KeepDays` ago with the sessions they worked in, and sessions that nothing was
-    added to for `Retention.Sessions` days.
-    """
-
-    def __init__(self, store: Store, settings: Settings, sessions: SessionDeleter) -> None:
-        self._store, self._sessions = store, sessions
-        self._days, self._goal_days = settings.retention.sessions, settings.goals.keep_days
-
-    async def sweep(self, now: datetime) -> dict[str, int]:
-        """Sweep once; return how many goals and sessions were deleted. Raises StoreUnavailable."""
-        deleted: dict[str, int] = {}
-        if self._goal_days is not None:
-            deleted["goals"] = await self._delete_goals(now - timedelta(days=self._goal_days))
-        if self._days is not None:
-            deleted["sessions"] = await self._delete_sessions(now - timedelta(days=self._days))
-        return deleted
-
-    async def _delete_goals(self, before: datetime) -> int:
-        """Delete goals that ended before a time. A goal is deleted with its first session of work, if there is one."""
-        deleted = 0
-        while expired := await self._store.goals.list_expired(before, BATCH_SIZE):
-            for goal in expired:
-                for session_id in goal.list_work_sessions():
-                    with suppress(NotFound):  # a step runs in the first one that is free, so that most have no second
-                        await self._sessions.delete_session(session_id)
-                await self._store.goals.remove(goal.id)
-            deleted += len(expired)
-        return deleted
-
-    async def _delete_sessions(self, before: datetime) -> int:
-        deleted = 0
-        while idle := await self._store.sessions.list_idle(before, BATCH_SIZE):
-            results = [await self._sessions.delete_idle_session(each, before) for each in idle]
-            deleted += sum(results)
-            if not any(results):  # all of them have been used since
-                break
-        return deleted

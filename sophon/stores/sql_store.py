@@ -93,9 +93,9 @@ class SqlStore(Store):
         self._parts: tuple[type[StorePart], ...] = (*base, *own)
         self._url, self._folder, self._others = url, folder, (usage, memories, preferences)
         self._made: dict[type[StorePart], StorePart] = {}
-        # A store that a chain has made has the first group of them only.
-        given = [[table for part in each for table in part.tables] for each in (CHAIN_PARTS, own)]
-        added = [group for group in given if group]
+        # A group for each part: a store that a chain, or a host without a feature, has made lacks some of them.
+        given: tuple[type[StorePart], ...] = (*CHAIN_PARTS, *own)
+        added = [part.tables for part in given if part.tables]
         self.in_memory = url == MEMORY_SCHEME
         """Whether the store is gone with this process."""
         self._database: Database

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sophon_hosting.channels.outbound.chat_notices import ChatNotice
     from sophon_hosting.events.wire_event import RowBuilder
     from sophon_hosting.host import Host
+    from sophon_hosting.retention import Sweep
     from sophon_hosting.runs.outbound import OutboundBuilder
     from sophon_hosting.runs.outcomes import RecordUse
     from sophon_hosting.runs.session_deletion import CreateSessionWork
@@ -103,6 +104,10 @@ class Feature:
     receives the use of each run; the last two return None where there is nothing to do, and one feature alone may do
     it. `session_work` returns what ends the work that belongs to a session which is being deleted. Without
     `tools_need_host` the tools are offered to turns without a host, too, as those of `sophon chat`.
+
+    `tables` are repositories with tables of their own, each a `StorePart` as `module:class`; `HostStore.part` returns
+    them. `sweep` deletes what is old of the feature's data. The ids of the sessions that the feature makes begin with
+    one of `session_prefixes` and a hyphen: no user's may.
     """
 
     name: str
@@ -115,4 +120,7 @@ class Feature:
     notices: "Callable[[], Iterable[ChatNotice]] | None" = None
     record_use: "Callable[[Services], RecordUse | None] | None" = None
     session_work: "CreateSessionWork | None" = None
+    tables: Sequence[str] = ()
+    sweep: "Sweep | None" = None
+    session_prefixes: Sequence[str] = ()
     tools_need_host: bool = True

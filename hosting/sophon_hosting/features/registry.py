@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from sophon.errors import SettingsError
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
-from sophon.services import Services
-from sophon.tools.tool import Tool
 from sophon_hosting.features.feature import Feature
-from sophon_hosting.operations.table import Registry
 
 if TYPE_CHECKING:
+    from sophon.services import Services
+    from sophon.tools.tool import Tool
     from sophon_hosting.channels.outbound.chat_notices import ChatNotice
+    from sophon_hosting.operations.table import Registry
+    from sophon_hosting.retention import Sweep
 
 FEATURES: Final = (
     "sessions",
@@ -73,19 +74,21 @@ def load_features() -> tuple[Feature, ...]:
 
 
 @cache
-def load_operations() -> Registry:
+def load_operations() -> "Registry":
     """Return the operations of all features. Raises SettingsError, CompositionError."""
     return build_registry(load_features())
 
 
 @cache
-def builtin_operations() -> Registry:
+def builtin_operations() -> "Registry":
     """Return the operations of the features of this package, of which the documentation is generated."""
     return build_registry(load_builtin_features())
 
 
-def build_registry(features: Iterable[Feature]) -> Registry:
+def build_registry(features: Iterable[Feature]) -> "Registry":
     """Return the operations of features, in their order. Raises CompositionError."""
+    from sophon_hosting.operations.table import Registry  # lazy: whoever opens a store asks for features, too
+
     return Registry([import_module(path).table for each in features for path in each.operations])
 
 
@@ -94,7 +97,17 @@ def list_notices() -> "list[ChatNotice]":
     return [notice for each in load_features() if each.notices is not None for notice in each.notices()]
 
 
-def register_feature_tools(services: Services, *, has_host: bool = True) -> None:
+def list_session_prefixes() -> list[str]:
+    """Return the beginnings of the ids of the sessions that features make."""
+    return [prefix for each in load_features() for prefix in each.session_prefixes]
+
+
+def list_sweeps() -> "list[Sweep]":
+    """Return the sweeps of all features, which delete what is old."""
+    return [each.sweep for each in load_features() if each.sweep is not None]
+
+
+def register_feature_tools(services: "Services", *, has_host: bool = True) -> None:
     """Offer the tools of all features to the turns of a host, which must not have started; without one, those that
     need none.
     """
@@ -102,7 +115,7 @@ def register_feature_tools(services: Services, *, has_host: bool = True) -> None
         services.register_tool(tool)
 
 
-def list_feature_tools(services: Services, *, has_host: bool = True) -> list[Tool]:
+def list_feature_tools(services: "Services", *, has_host: bool = True) -> "list[Tool]":
     """Return the tools of all features that are switched on; without a host, those that need none."""
     return [
         tool

@@ -58,6 +58,7 @@ class OffTheRecordHost(Host):
         several_users: bool = False,
         events: EventSink | None = None,
         build_outbound: OutboundBuilder = build_answer_entries,
+        session_prefixes: Collection[str] = (),
     ) -> None:
         extend_store(services)
         view = copy(services)
@@ -68,7 +69,14 @@ class OffTheRecordHost(Host):
         view.instructions = "\n".join(part for part in (services.instructions, OFF_THE_RECORD_NOTICE) if part)
         view.set_event_sink(events if events is not None else NullEventSink())
         chains = build_pipelines(view).map(add_off_the_record)
-        super().__init__(view, chains, approvers=approvers, several_users=several_users, build_outbound=build_outbound)
+        super().__init__(
+            view,
+            chains,
+            approvers=approvers,
+            several_users=several_users,
+            build_outbound=build_outbound,
+            session_prefixes=session_prefixes,
+        )
         self._sweep: asyncio.Task[None] | None = None
 
     def new_session_id(self) -> str:

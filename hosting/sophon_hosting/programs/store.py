@@ -11,8 +11,10 @@ from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_lines, write_result
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.server_settings import create_store_lease
+from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.rendering.value_formatting import format_bytes
 from sophon_hosting.retention import RetentionSweep, format_counts
+from sophon_hosting.store.contract import HostStore
 
 app = command_group("Check the store, delete old data, compact it.")
 
@@ -30,7 +32,11 @@ def prune(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """Delete what is older than Retention allows, as hosts do every hour. Without a host, let cron do it."""
     settings = load_cli_settings(ctx.obj)
     folder = ctx.obj.settings_folder
-    deleted = run_with_store(ctx.obj, lambda opened: RetentionSweep(opened, SystemClock(), settings, folder).sweep())
+
+    async def sweep(store: HostStore) -> dict[str, int]:
+        return await RetentionSweep(store, SystemClock(), settings, folder, sweeps=list_sweeps()).sweep()
+
+    deleted = run_with_store(ctx.obj, sweep)
     write_result(deleted, [f"deleted: {format_counts(deleted)}"], as_json=as_json)
 
 

@@ -1,16 +1,16 @@
-"""Repositories that features add to a host's store, by module and class: the store itself names none of them."""
+"""Repositories that features add to a host's store: the store itself names none of them."""
 
 from functools import cache
 from importlib import import_module
 
 from sophon.stores.sql.store_part import StorePart
 
-FEATURE_PARTS: tuple[str, ...] = ()
-"""`module:class` of each, in the order in which they are asked about a session."""
+# By name: features stand above the store.
+REGISTRY = "sophon_hosting.features.registry"
 
 
 @cache
 def load_feature_parts() -> tuple[type[StorePart], ...]:
-    """Return the classes, importing them."""
-    names = (each.split(":") for each in FEATURE_PARTS)
-    return tuple(getattr(import_module(module), name) for module, name in names)
+    """Return the classes of `Feature.tables`, importing them, in the order in which they are asked about a session."""
+    paths = [path for feature in import_module(REGISTRY).load_features() for path in feature.tables]
+    return tuple(getattr(import_module(module), name) for module, _, name in (path.partition(":") for path in paths))

@@ -17,6 +17,7 @@ from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.token_authentication import TokenAuthenticator, User
+from sophon_hosting.features.registry import list_session_prefixes
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_hosting.http.connections.limiter import ConnectionLimiter
@@ -130,7 +131,9 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
             store=SqlHostStore("memory://", clock=clock),
         )
         access = TokenAuthenticator(USERS if users else {})
-        host = await stack.enter_async_context(Host(services, twelve(services), approvers=access.operator_ids))
+        host = await stack.enter_async_context(
+            Host(services, twelve(services), approvers=access.operator_ids, session_prefixes=list_session_prefixes())
+        )
 
         async def metrics() -> bytes:
             return b"sophon_up 1\n"

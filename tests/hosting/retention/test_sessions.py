@@ -10,11 +10,12 @@ import pytest
 from sophon import ModelRequest, Services
 from sophon.goals.goal import Goal
 from sophon.messages import Message
-from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel, VirtualClock
+from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.retention import BATCH_SIZE, RetentionSweep, SessionDeleter, StoreSessions
+from sophon_hosting.store.contract import HostStore, host_store
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
@@ -29,7 +30,7 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-async def store(tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
+async def store(tmp_path: Path, clock: VirtualClock) -> AsyncIterator[HostStore]:
     copy_database(tmp_path)
     store = host_store_from_url(SQLITE, folder=tmp_path, clock=clock)
     await store.open()
@@ -42,7 +43,7 @@ async def greet(_: ModelRequest) -> str:
 
 
 @pytest.fixture
-async def host(store: Store, clock: VirtualClock) -> AsyncIterator[Host]:
+async def host(store: HostStore, clock: VirtualClock) -> AsyncIterator[Host]:
     services = Services(
         models=FunctionModel(greet),
         store=store,
@@ -57,15 +58,17 @@ async def host(store: Store, clock: VirtualClock) -> AsyncIterator[Host]:
 
 def sweep_of(host: Host, sessions: SessionDeleter | None = None) -> RetentionSweep:
     services = host.services
-    return RetentionSweep(services.store, services.clock, services.settings, Path("no-such"), sessions or host)
+    return RetentionSweep(
+        host_store(services), services.clock, services.settings, Path("no-such"), sessions or host, list_sweeps()
+    )
 
 
-async def add_session(store: Store, session_id: str) -> None:
+async def add_session(store: HostStore, session_id: str) -> None:
     await store.sessions.append(session_id, [SessionRecord("message", "r", Message("user", "hello"))], owner="ada")
 
 
 async def test_sessions_without_anything_new_are_deleted_and_their_listeners_told(
-    host: Host, store: Store, clock: VirtualClock
+    host: Host, store: HostStore, clock: VirtualClock
 ) -> None:
     await add_session(store, "old")
     heard: list[str] = []
@@ -79,7 +82,7 @@ async def test_sessions_without_anything_new_are_deleted_and_their_listeners_tol
     assert heard == ["session_deleted"]
 
 
-async def test_sessions_are_kept_for_ever_by_default(host: Host, store: Store, clock: VirtualClock) -> None:
+async def test_sessions_are_kept_for_ever_by_default(host: Host, store: HostStore, clock: VirtualClock) -> None:
     await add_session(store, "old")
     clock.jump(10_000 * DAY_SECONDS)
     settings = Services(models=FunctionModel(greet), store=SqlHostStore("memory://")).settings
@@ -96,7 +99,7 @@ class MessageBeforeDeletion(StoreSessions):
         self._host = host
 
     async def delete_idle_session(self, session_id: str, before: datetime) -> bool:
-        await add_session(self._host.services.store, session_id)
+        await add_session(host_store(self._host.services), session_id)
         return await self._host.delete_idle_session(session_id, before)
 
 
@@ -104,14 +107,14 @@ class Unconditional(MessageBeforeDeletion):
     """The same without the condition in the store's transaction."""
 
     async def delete_idle_session(self, session_id: str, before: datetime) -> bool:
-        await add_session(self._host.services.store, session_id)
+        await add_session(host_store(self._host.services), session_id)
         await self._host.delete_session(session_id)
         return True
 
 
 @pytest.mark.parametrize(("deleter", "is_kept"), [(MessageBeforeDeletion, True), (Unconditional, False)])
 async def test_a_message_that_arrives_meanwhile_keeps_the_session(
-    host: Host, store: Store, clock: VirtualClock, deleter: type[MessageBeforeDeletion], is_kept: bool
+    host: Host, store: HostStore, clock: VirtualClock, deleter: type[MessageBeforeDeletion], is_kept: bool
 ) -> None:
     await add_session(store, "s")
     clock.jump(31 * DAY_SECONDS)
@@ -119,14 +122,16 @@ async def test_a_message_that_arrives_meanwhile_keeps_the_session(
     assert (await store.sessions.find("s") is not None) == is_kept
 
 
-async def test_more_sessions_than_a_batch_are_deleted_at_once(host: Host, store: Store, clock: VirtualClock) -> None:
+async def test_more_sessions_than_a_batch_are_deleted_at_once(
+    host: Host, store: HostStore, clock: VirtualClock
+) -> None:
     for number in range(BATCH_SIZE + 1):
         await add_session(store, f"s{number}")
     clock.jump(31 * DAY_SECONDS)
     assert (await sweep_of(host).sweep())["sessions"] == BATCH_SIZE + 1
 
 
-async def test_a_new_message_makes_a_new_session_of_that_id(host: Host, store: Store, clock: VirtualClock) -> None:
+async def test_a_new_message_makes_a_new_session_of_that_id(host: Host, store: HostStore, clock: VirtualClock) -> None:
     async def say(text: str) -> None:
         receipt = await host.accept(RunRequest(text, "s", "ada"))
         async with asyncio.timeout(20):
@@ -143,7 +148,7 @@ async def test_a_new_message_makes_a_new_session_of_that_id(host: Host, store: S
 
 @pytest.mark.parametrize("in_a_host", [True, False])
 async def test_forgotten_goals_take_the_sessions_that_they_worked_in_along(
-    host: Host, store: Store, clock: VirtualClock, in_a_host: bool
+    host: Host, store: HostStore, clock: VirtualClock, in_a_host: bool
 ) -> None:
     await add_session(store, "chat")
     for number in range(3):

@@ -14,7 +14,7 @@ from sophon.learning.vectors import to_blob
 from sophon.messages import Message, ToolCall, Usage
 from sophon.settings import Settings
 from sophon.snapshots.archive import ORPHAN_SECONDS, SnapshotArchive
-from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Period, Run, RunOutcome, Store, UsageRow
+from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Period, Run, RunOutcome, UsageRow
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.sessions.contract import SessionRecord
@@ -24,6 +24,7 @@ from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES, VectorRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
 from sophon_hosting import retention
+from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.retention import FIRST_SWEEP_SECONDS, INTERNAL_DAYS, SWEEP_INTERVAL_SECONDS, RetentionSweep
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
@@ -53,7 +54,7 @@ async def store(folder: Path, clock: VirtualClock) -> AsyncIterator[SqlHostStore
     await store.close()
 
 
-async def fill(store: Store, clock: VirtualClock) -> None:
+async def fill(store: SqlHostStore, clock: VirtualClock) -> None:
     """One of everything that ages, in a session with one message."""
     await store.sessions.append("s", [SessionRecord("message", "r", Message("user", "hello"))], owner="ada")
     await store.runs.accept(Run("r", "s", "ada"), InboundKey("telegram", "bot", "1"))
@@ -72,8 +73,9 @@ async def fill(store: Store, clock: VirtualClock) -> None:
     await store.usage.settle(None, UsageRow("p", "m", "reply", "s", "r", Usage(3, 4, 5), today, clock.now()))
 
 
-def sweep(store: Store, clock: VirtualClock, **days: int) -> RetentionSweep:
-    return RetentionSweep(store, clock, Settings.from_mapping({"Retention": days}), Path("no-such-folder"))
+def sweep(store: SqlHostStore, clock: VirtualClock, **days: int) -> RetentionSweep:
+    settings = Settings.from_mapping({"Retention": days})
+    return RetentionSweep(store, clock, settings, Path("no-such-folder"), sweeps=list_sweeps())
 
 
 async def test_without_limits_only_what_the_host_keeps_for_itself_is_deleted(store, clock) -> None:
@@ -159,7 +161,7 @@ async def test_an_error_of_one_sweep_does_not_end_the_loop(store, clock) -> None
 
 
 async def test_old_snapshots_go_with_their_copies_and_so_do_copies_that_a_kill_has_left(
-    store: Store, clock: VirtualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: SqlHostStore, clock: VirtualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = SnapshotArchive(tmp_path)
     (tmp_path / "a").write_text("A")
@@ -184,7 +186,7 @@ async def test_old_snapshots_go_with_their_copies_and_so_do_copies_that_a_kill_h
     assert (await RetentionSweep(store, clock, settings, tmp_path).sweep())["snapshots"] == 2
 
 
-async def test_times_of_rate_limits_go_once_no_window_needs_them(store: Store, clock: VirtualClock) -> None:
+async def test_times_of_rate_limits_go_once_no_window_needs_them(store: SqlHostStore, clock: VirtualClock) -> None:
     await store.rate_windows.add([RateEvent("a", clock.now()), RateEvent("shield.evaluations", clock.now())])
     await clock.advance(25 * 3600)  # the longest day, whether the chain of the host evaluates or not
     assert (await sweep(store, clock).sweep())["rate_events"] == 0

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, select
 from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, tool
 from sophon.attachments import Attachment
 from sophon.messages import ToolCall, Usage
-from sophon.stores import OutboundEntry, Store
+from sophon.stores import OutboundEntry
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.schedules.contract import Schedule
@@ -23,6 +23,7 @@ from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.scheduler import Scheduler
@@ -30,6 +31,7 @@ from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.retention import RetentionSweep
 from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.retention.containers import measure_containers
 
@@ -62,7 +64,7 @@ class LeapingClock(VirtualClock):
 class Year:
     """A host and what it does in a day. `sweeps` off: nothing is deleted by age."""
 
-    store: Store
+    store: HostStore
     clock: LeapingClock
     folder: Path
     sweeps: bool = True
@@ -93,7 +95,7 @@ class Year:
         self.host = Host(services, build_pipelines(services))
         self.goals = GoalEngine(self.host)
         self.scheduler = Scheduler(self.host, _allow)
-        self.sweep = RetentionSweep(self.store, self.clock, services.settings, self.folder, self.host)
+        self.sweep = RetentionSweep(self.store, self.clock, services.settings, self.folder, self.host, list_sweeps())
 
     async def _answer(self, request: ModelRequest) -> ModelResponse:
         usage = Usage(input_tokens=10, output_tokens=10, cost_micros=1)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Column, Connection, Integer, MetaData, Table, inspect, text
 
 from sophon.chain.pipeline import Pipeline
 from sophon.errors import CompositionError, StoreError
@@ -22,6 +22,8 @@ URL = "sqlite:///s.db"
 
 class _Other(StorePart):
     """A part that a program gives to its store."""
+
+    tables = tuple(Table(name, MetaData(), Column("id", Integer, primary_key=True)) for name in ("some", "others"))
 
 
 def tables_of(connection: Connection) -> set[str]:
@@ -61,15 +63,14 @@ async def test_a_host_adds_its_tables_to_the_store_of_a_chain_and_keeps_what_is_
     await chain.close()
 
 
-async def test_a_store_that_lacks_one_table_of_a_group_is_damaged_and_stays_so(tmp_path: Path) -> None:
-    host = SqlHostStore(URL, folder=tmp_path)
-    await host.open()
-    lost = "goals"  # its group has the schedules, too
-    await host._database.write(lambda connection: connection.execute(text(f"DROP TABLE {lost}")))
-    await host.close()
-    assert await host.maintenance.find_damage() == [f"the table {lost} is missing"]
-    with pytest.raises(StoreError, match=f"the table {lost} is missing"):
-        await host.open()
+async def test_a_store_that_lacks_one_of_the_tables_of_a_part_is_damaged_and_stays_so(tmp_path: Path) -> None:
+    store = SqlStore(URL, folder=tmp_path, parts=[_Other])
+    await store.open()
+    await store._database.write(lambda connection: connection.execute(text("DROP TABLE others")))
+    await store.close()
+    assert await store.maintenance.find_damage() == ["the table others is missing"]
+    with pytest.raises(StoreError, match="the table others is missing"):
+        await store.open()
 
 
 async def test_a_part_is_found_by_its_class_alone() -> None:

@@ -11,6 +11,7 @@ from sophon_hosting.features.goals.factory import (
     create_use_recorder,
     list_goal_tools,
 )
+from sophon_hosting.features.goals.retention import delete_ended_goals
 
 if TYPE_CHECKING:
     from sophon_hosting.channels.outbound.chat_notices import ChatNotice
@@ -38,4 +39,6 @@ FEATURE: Final = Feature(
     session_work=create_goal_deletion,
     tools=list_goal_tools,
     tools_need_host=False,
+    sweep=delete_ended_goals,
+    session_prefixes=["goal"],
 )

@@ -9,6 +9,7 @@ from sophon_hosting.features.schedules.factory import (
     create_scheduler,
     list_schedule_tools,
 )
+from sophon_hosting.features.schedules.retention import delete_finished_schedules
 
 FEATURE: Final = Feature(
     "schedules",
@@ -19,4 +20,6 @@ FEATURE: Final = Feature(
         FeatureService(lambda process: create_heartbeat(process.host), Phase.TRIGGERS),
     ],
     outbound=build_scheduled_outbound,
+    sweep=delete_finished_schedules,
+    session_prefixes=["heartbeat"],
 )

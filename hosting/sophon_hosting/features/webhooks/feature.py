@@ -34,4 +34,5 @@ FEATURE: Final = Feature(
     services=[FeatureService(_create_service, Phase.DELIVERY, WEBHOOKS)],
     routes=_list_routes,
     event_rows=build_event_rows,
+    session_prefixes=["webhook"],
 )

@@ -1,0 +1,15 @@
+"""Retention of schedules: finished ones are kept as long as runs."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sophon_hosting.retention import SweptStore
+
+
+async def delete_finished_schedules(swept: "SweptStore") -> Mapping[str, int]:
+    """Delete the schedules whose last firing was `Retention.Runs` days ago; return how many."""
+    if (days := swept.settings.retention.runs) is None:
+        return {}
+    return {"schedules": await swept.store.schedules.expire(swept.now - timedelta(days=days))}
