@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import datetime
@@ -18,11 +18,11 @@ from sophon.stores.rate_windows.shared_windows import SharedWindows
 from sophon.stores.runs.contract import Run
 from sophon.task_types import TaskType
 from sophon.turn.pipeline_registry import PipelineRegistry
-from sophon_hosting.audit_heads import find_signing_key
-from sophon_hosting.background_loops import BackgroundLoops
+from sophon_hosting.background_loops import BackgroundLoop, BackgroundLoops, CreateLoops
 from sophon_hosting.completion import complete
-from sophon_hosting.dead_letters import DeadLetters
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.events.session_changes import SessionChanges
+from sophon_hosting.events.tool_errors import ToolErrors
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
 from sophon_hosting.feature_services import FeatureServices
@@ -33,7 +33,7 @@ from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.factory import build_memory_queue
 from sophon_hosting.queue.health import QueueHealth
-from sophon_hosting.retention import Sweep
+from sophon_hosting.retention import RetentionSweep, Sweep
 from sophon_hosting.run_execution import RunExecution
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
@@ -51,13 +51,11 @@ from sophon_hosting.runs.run_signals import RunSignals
 from sophon_hosting.runs.session_deletion import CreateSessionWork, SessionDeletion
 from sophon_hosting.runs.traces import ApprovalTaps
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
-from sophon_hosting.session_changes import SessionChanges
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.factory import extend_store
 from sophon_hosting.store_monitor import StoreMonitor
-from sophon_hosting.telemetry_setup import OutcomeExport, create_telemetry
-from sophon_hosting.tool_errors import ToolErrors
+from sophon_hosting.telemetry.setup import OutcomeExport, create_telemetry
 
 if TYPE_CHECKING:
     from sophon_hosting.telemetry.exporter import TelemetryExporter
@@ -72,11 +70,11 @@ class Host:
     entries that are committed with a run's outcome, `build_event_row` those of an event; `prepare` is awaited before
     each start of a run. `fanout` passes messages to other host processes with the same store; by default there are
     none. `membership` says which of several processes this one is; by default it is alone. `record_use` receives what
-    each run has used; `session_work` ends with the session to which it belongs; the ids of the features' own sessions
-    begin with `session_prefixes`; `sweeps` delete old data of theirs. `chain` may be a registry of chains by
-    task type. `off_the_record` is the host of conversations that are kept in memory only, started and shut down by who
-    creates it; by default there are none. The context manager opens the services, recovers unfinished runs, runs, and
-    shuts down at exit.
+    each run has used; `session_work` ends with the session to which it belongs, `loops` with the host; the ids of the
+    features' own sessions begin with `session_prefixes`; `sweeps` delete old data of theirs. `chain` may be a registry
+    of chains by task type. `off_the_record` is the host of conversations that are kept in memory only, started and shut
+    down by who creates it; by default there are none. The context manager opens the services, recovers unfinished runs,
+    runs, and shuts down at exit.
     """
 
     is_off_the_record = False
@@ -109,6 +107,7 @@ class Host:
         session_work: Iterable[CreateSessionWork] = (),
         session_prefixes: Collection[str] = (),
         sweeps: Collection[Sweep] = (),
+        loops: Iterable[CreateLoops] = (),
     ) -> None:
         extend_store(services)
         self.channel_names = self.channel_names | set(session_prefixes)
@@ -148,8 +147,7 @@ class Host:
         accepted_runs, gate = execution.accepted_runs, self._deletion.gate
         self.acceptance = RunAcceptance(services, self.queue, event_bus, gate, accepted_runs, self.queue_health)
         """Stores messages as runs; see `accept`."""
-        self.dead_letters = DeadLetters(self.queue, store.runs, self.acceptance)
-        self._loops = BackgroundLoops(services, self.membership, self, sweeps)
+        self._loops, self._create_loops, self._sweeps = BackgroundLoops(self.membership), tuple(loops), sweeps
         self.store_monitor = StoreMonitor(store, clock)
         self.session_changes = SessionChanges(store.sessions, event_bus, self.fanout)
         """Renamed, pinned and archived sessions."""
@@ -318,10 +316,11 @@ class Host:
     async def start(self) -> None:
         """Recover unfinished runs, then start the worker.
 
-        Raises InputError for a signing key that is not there, SettingsError without the extra of `Telemetry.Endpoint`.
+        Raises InputError for what the loops need and do not find, SettingsError without the extra of
+        `Telemetry.Endpoint`.
         """
         await self.services.store.open()  # again: it may have been open before it was extended
-        key = find_signing_key(self.services.settings, os.environ)
+        loops = [loop for create in self._create_loops for loop in create(self.services, self.membership)]
         self._telemetry = telemetry = create_telemetry(self.services, os.environ)
         if telemetry is not None:
             self._outcome_writer.export_trace = OutcomeExport(telemetry)
@@ -331,14 +330,19 @@ class Host:
         self.session_changes.start()
         await self._outcome_writer.record_kept_usage()
         await self.execution.start()
-        self._loops.start(
-            partial(self.approvals.run_expiry_loop, self._gate),
-            self.execution.reconciler.run_forever,
-            self.store_monitor.run_forever,
-            audit_key=key,
-        )
+        self._loops.start([*self._list_own_loops(), *loops])
         self.membership.start(lambda: self.running_turns)
         self.is_running = True
+
+    def _list_own_loops(self) -> Iterator[BackgroundLoop]:
+        services = self.services
+        yield BackgroundLoop(partial(self.approvals.run_expiry_loop, self._gate))
+        yield BackgroundLoop(self.execution.reconciler.run_forever)
+        yield BackgroundLoop(self.store_monitor.run_forever)
+        sweep = RetentionSweep(
+            host_store(services), services.clock, services.settings, services.folder, self, self._sweeps
+        )
+        yield BackgroundLoop(sweep.run_forever, "retention")
 
     def begin_shutdown(self) -> None:
         """Report from now on that this process is not ready, so that no new clients are sent to it."""

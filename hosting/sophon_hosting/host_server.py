@@ -40,6 +40,7 @@ from sophon_hosting.features.lifecycle import (
     FeatureLifecycle,
 )
 from sophon_hosting.features.registry import (
+    list_loop_factories,
     list_notices,
     list_session_prefixes,
     list_sweeps,
@@ -171,6 +172,7 @@ def create_host(
         session_work=[each.session_work for each in load_features() if each.session_work is not None],
         session_prefixes=list_session_prefixes(),
         sweeps=list_sweeps(),
+        loops=list_loop_factories(),
         off_the_record=off_the_record,
     )
 
@@ -213,6 +215,7 @@ class HostServer:
             events=self.metrics,
             build_outbound=self.channels.replies_off_the_record,
             session_prefixes=list_session_prefixes(),
+            loops=list_loop_factories(),
         )
         queue = build_queue(services, is_shared=is_shared)
         is_in_group = is_group(host_store(services), queue)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sophon.services import Services
     from sophon.settings.loader import LoadedSettings
     from sophon.tools.tool import Tool
+    from sophon_hosting.background_loops import CreateLoops
     from sophon_hosting.channels.factory import ConfiguredChannel
     from sophon_hosting.channels.outbound.chat_notices import ChatNotice
     from sophon_hosting.events.wire_event import RowBuilder
@@ -102,7 +103,8 @@ class Feature:
     are those over HTTP that are no operations, `notices` what channels show of events. `outbound` wraps the builder of
     the entries that a run's outcome leaves, `event_rows` returns what builds the rows of events, and `record_use` what
     receives the use of each run; the last two return None where there is nothing to do, and one feature alone may do
-    it. `session_work` returns what ends the work that belongs to a session which is being deleted. Without
+    it. `session_work` returns what ends the work that belongs to a session which is being deleted, `loops` what runs as
+    long as a host, off the record too. Without
     `tools_need_host` the tools are offered to turns without a host, too, as those of `sophon chat`.
 
     `tables` are repositories with tables of their own, each a `StorePart` as `module:class`; `HostStore.part` returns
@@ -123,4 +125,5 @@ class Feature:
     tables: Sequence[str] = ()
     sweep: "Sweep | None" = None
     session_prefixes: Sequence[str] = ()
+    loops: "CreateLoops | None" = None
     tools_need_host: bool = True

@@ -12,6 +12,7 @@ from sophon_hosting.features.feature import Feature
 if TYPE_CHECKING:
     from sophon.services import Services
     from sophon.tools.tool import Tool
+    from sophon_hosting.background_loops import CreateLoops
     from sophon_hosting.channels.outbound.chat_notices import ChatNotice
     from sophon_hosting.operations.table import Registry
     from sophon_hosting.retention import Sweep
@@ -41,6 +42,8 @@ FEATURES: Final = (
     "guards",
     "learning",
     "usage",
+    "skills",
+    "snapshots",
     "post_turn",
 )
 """Folders of this package, each with an object FEATURE in `feature.py`.
@@ -105,6 +108,11 @@ def list_session_prefixes() -> list[str]:
 def list_sweeps() -> "list[Sweep]":
     """Return the sweeps of all features, which delete what is old."""
     return [each.sweep for each in load_features() if each.sweep is not None]
+
+
+def list_loop_factories() -> "list[CreateLoops]":
+    """Return what creates the loops of all features."""
+    return [each.loops for each in load_features() if each.loops is not None]
 
 
 def register_feature_tools(services: "Services", *, has_host: bool = True) -> None:

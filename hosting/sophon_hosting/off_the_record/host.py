@@ -1,7 +1,7 @@
 """Host of the conversations off the record: the chain, worker and queue of a host over a store in memory."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
 from datetime import timedelta
@@ -15,6 +15,7 @@ from sophon.tools.declared_action_types import acts_despite_name
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
 from sophon.turn.system_prompt import OFF_THE_RECORD_NOTICE
+from sophon_hosting.background_loops import CreateLoops
 from sophon_hosting.host import Host
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
@@ -59,6 +60,7 @@ class OffTheRecordHost(Host):
         events: EventSink | None = None,
         build_outbound: OutboundBuilder = build_answer_entries,
         session_prefixes: Collection[str] = (),
+        loops: Iterable[CreateLoops] = (),
     ) -> None:
         extend_store(services)
         view = copy(services)
@@ -76,6 +78,7 @@ class OffTheRecordHost(Host):
             several_users=several_users,
             build_outbound=build_outbound,
             session_prefixes=session_prefixes,
+            loops=loops,
         )
         self._sweep: asyncio.Task[None] | None = None
 

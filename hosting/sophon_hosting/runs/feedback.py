@@ -10,7 +10,7 @@ from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon.stores.trajectories.contract import FeedbackResult
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.late_judgements import learn_later
+from sophon_hosting.runs.late_judgements import learn_later
 from sophon_hosting.store.contract import host_store
 
 

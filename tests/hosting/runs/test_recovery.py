@@ -5,6 +5,7 @@ import asyncio
 from sophon import Decision
 from sophon.events import Message as MessageAdded
 from sophon.events import StreamReset, TaskFailed
+from sophon_hosting.features.queue.dead_letters import retry_task
 from sophon_hosting.host import Host
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
@@ -239,7 +240,7 @@ async def test_what_kills_its_process_again_and_again_is_given_up_and_its_sessio
     assert [(each.entry.task_id, each.delivery_count) for each in await host.queue.list_dead_letters()] == [(run.id, 2)]
     await host.queue.resume()
     assert (await world.ended(await world.send(host, "next"))).status == "completed"
-    again = await host.dead_letters.retry(run.id)
+    again = await retry_task(host, run.id)
     assert (again != run.id, await host.queue.list_dead_letters()) == (True, [])
 
 

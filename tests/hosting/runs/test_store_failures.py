@@ -10,6 +10,7 @@ from sophon.errors import NotFound, StoreError, StoreUnavailable
 from sophon.events import TaskCompleted, TaskFailed
 from sophon.stores.runs.contract import AcceptResult
 from sophon.testing import VirtualClock
+from sophon_hosting.features.queue.dead_letters import retry_task
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 
@@ -124,7 +125,7 @@ async def test_a_task_that_was_given_up_is_a_dead_letter(world, store) -> None:
 
 async def test_a_retried_dead_letter_runs_its_message_as_a_new_task(world, store) -> None:
     host, task = await given_up(world, store)
-    first, second = await host.dead_letters.retry(task), await store.runs.get(task)
+    first, second = await retry_task(host, task), await store.runs.get(task)
     again = await store.runs.get(first)
     assert (again.text, again.session_id, again.owner, again.origin) == (
         second.text,
@@ -140,10 +141,10 @@ async def test_a_retried_dead_letter_runs_its_message_as_a_new_task(world, store
 
 async def test_a_dead_letter_that_is_retried_twice_at_once_makes_one_task(world, store) -> None:
     host, task = await given_up(world, store)
-    await asyncio.gather(host.dead_letters.retry(task), host.dead_letters.retry(task), return_exceptions=True)
+    await asyncio.gather(retry_task(host, task), retry_task(host, task), return_exceptions=True)
     assert len(await store.runs.list()) == 2
     with pytest.raises(NotFound):
-        await host.dead_letters.retry(task)
+        await retry_task(host, task)
 
 
 async def test_a_dead_letter_that_is_retried_while_its_session_is_deleted_does_not_bring_it_back(
@@ -158,7 +159,7 @@ async def test_a_dead_letter_that_is_retried_while_its_session_is_deleted_does_n
 
     monkeypatch.setattr(store.runs, "accept", behind_deletion)
     with pytest.raises(NotFound):
-        await host.dead_letters.retry(task)
+        await retry_task(host, task)
     assert (await store.runs.list(), await store.sessions.list()) == ([], [])
     assert await host.queue.list_dead_letters() == []
 

@@ -9,8 +9,8 @@ from sophon.errors import InputError
 from sophon.risk import RiskLabel
 from sophon.security.capability_levels import CapabilityLevel
 from sophon.stores.audit.contract import AuditFilter, AuditKind
-from sophon_hosting.audit_heads import verify_store
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.features.guards.audit_heads import verify_store
 from sophon_hosting.features.guards.results import (
     AuditPage,
     AuditVerificationView,

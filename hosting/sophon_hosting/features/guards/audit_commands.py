@@ -16,7 +16,6 @@ from sophon.security.audit_chain import AuditEntry
 from sophon.security.audit_head import HeadError, sign_head
 from sophon.security.capability_levels import CapabilityLevel
 from sophon.settings import DangerousSetting
-from sophon_hosting.audit_heads import find_signing_key, load_head
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, OutputOption, command_group
 from sophon_hosting.cli.console.output import open_new_file, write_notice, write_result, write_rows
@@ -25,6 +24,7 @@ from sophon_hosting.cli.operation_commands import add_command
 from sophon_hosting.cli.remote.host_selection import open_store_client
 from sophon_hosting.cli.settings_warnings import find_settings_warnings
 from sophon_hosting.features.guards.audit import list_audit, verify_audit_log
+from sophon_hosting.features.guards.audit_heads import find_signing_key, load_head
 from sophon_hosting.features.guards.results import AuditEntryView, AuditVerificationView
 from sophon_hosting.operations.client import Client
 from sophon_hosting.rendering.value_formatting import format_time

@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 from sophon.errors import IllegalTransition, NotFound
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.features.queue.dead_letters import retry_task
 from sophon_hosting.features.queue.results import (
     DeadLetterList,
     DrainedQueue,
@@ -71,7 +72,7 @@ async def retry_dead_letter(caller: Caller, request: NamedLetter) -> RetriedLett
     """
     letter_id, host = request.task_id, caller.host
     try:
-        return {"task_id": await host.dead_letters.retry(letter_id)}
+        return {"task_id": await retry_task(host, letter_id)}
     except NotFound:  # a message to a chat
         pass
     try:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sophon.tools.registry import Toolbox
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.tool_errors import ToolError
+from sophon_hosting.events.tool_errors import ToolError
 
 
 async def find_last_error(caller: Caller, tool: str) -> ToolError | None:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from sophon_hosting.hidden_modules import UNUSED_BY_SOCKETIO, hide_modules
+from sophon_hosting.hub.hidden_modules import UNUSED_BY_SOCKETIO, hide_modules
 from sophon_hosting.operations.client import HostError
 
 with hide_modules(UNUSED_BY_SOCKETIO):

@@ -10,6 +10,7 @@ from sophon import Services
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql.url import resolve_url
+from sophon_hosting.features.registry import list_loop_factories
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
@@ -57,7 +58,7 @@ async def test_a_host_indexes_the_messages_of_a_store_without_an_index(tmp_path:
     await store.open()
     assert not (await store.message_search.search("ada", "tea")).is_complete
     services = Services(store=store)
-    host = Host(services, twelve(services))
+    host = Host(services, twelve(services), loops=list_loop_factories())
     await host.start()
     try:
         while not (found := await store.message_search.search("ada", "449")).is_complete:

@@ -20,7 +20,7 @@ def run(code: str) -> str:
 
 def test_a_hidden_module_is_absent_within_the_block_only() -> None:
     code = """
-from sophon_hosting.hidden_modules import hide_modules
+from sophon_hosting.hub.hidden_modules import hide_modules
 with hide_modules(["colorsys", "sys"]):
     import sys
     try:
