@@ -50,7 +50,8 @@ def needs_embedder(settings: Settings, *, uses_defaults: bool = True) -> bool:
     A default needs no extra: without numpy nothing is compared by similarity.
     """
     routing = settings.routing
-    is_set = bool(settings.embeddings.model_fields_set) or routing.policy_file is not None or routing.learns
+    is_set = bool(settings.embeddings.model_fields_set) or settings.context_window.strategy == "Relevant"
+    is_set = is_set or routing.policy_file is not None or routing.learns
     return is_set or (uses_defaults and find_spec("numpy") is not None)
 
 

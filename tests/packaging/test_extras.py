@@ -205,6 +205,12 @@ MISSING = {
         "numpy",
         "vectors",
     ),
+    "similarity to the question": (
+        'Services(settings={"ContextWindow": {"Strategy": "Relevant"}})',
+        "SettingsError",
+        "numpy",
+        "vectors",
+    ),
     "own embedder": (
         "Services(embedder=HashingEmbedder())",
         "CompositionError",
