@@ -641,7 +641,7 @@ def about(topic: str, number: int) -> list[Message]:
         ("MiddleDrop", Topics(), 1, 5),
         ("Relevant", Topics(), 4, 2),
         ("Relevant", Topics(is_broken=True), 1, 5),  # as MiddleDrop
-        ("Relevant", None, 1, 5),
+        ("Relevant", None, 4, 2),  # with the embedder of the settings
     ],
 )
 async def test_the_strategy_says_what_stays_and_no_summary_is_asked_for(
