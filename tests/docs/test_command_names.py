@@ -6,7 +6,7 @@ from pathlib import Path
 
 from typer.main import get_command
 
-from sophon_hosting.cli.app import COMMANDS, import_command
+from sophon_hosting.cli.app import import_command, load_commands
 
 ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"`(sophon [^`\n]+)`|^ *(sophon [a-z-][^\n]*)$", re.MULTILINE)
@@ -16,7 +16,7 @@ PLACEHOLDER = "COMMAND"
 
 
 def test_each_command_that_a_text_names_exists() -> None:
-    verbs = {name: _list_verbs(name) for name in COMMANDS}
+    verbs = {name: _list_verbs(name) for name in load_commands()}
     unknown = [f"{path}: {text}" for path, text in _list_named() if not _exists(text, verbs)]
     assert not unknown, "\n".join(unknown)
 

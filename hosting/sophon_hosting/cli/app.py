@@ -2,107 +2,27 @@
 
 import difflib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from sophon_hosting.cli.command import Command
 from sophon_hosting.cli.global_options import GlobalOptions, hoist_global_options, to_text
 
 PROGRAM = "sophon"
 
 
-COMMANDS: Final[Mapping[str, str]] = {
-    "serve": "Run the host: web page, API, Socket.IO and worker.",
-    "chat": "Chat with the agent: one message, or interactively.",
-    "help": "Show the help of a command, as --help does.",
-    "models": "List the models of the settings, with prices and capabilities.",
-    "chain": "Show a chain as a table, with the guards.",
-    "policy": "Show what is allowed, and try a tool call against the security rules.",
-    "channels": "Add Telegram or WhatsApp, each secret tried with the platform; start a detached channel again.",
-    "tools": "List the tools, and which of them a person may use.",
-    "doctor": "Diagnose this machine and the settings, with a fix for each problem.",
-    "config": "Show, validate and describe the settings.",
-    "sessions": "List, search, show, rename, copy, import, export and delete sessions.",
-    "tasks": "List, show and cancel tasks.",
-    "approvals": "List pending approvals and decide them.",
-    "goals": "List, show, create and delete goals; pause, resume and cancel them.",
-    "grants": "List, show and revoke approvals in advance.",
-    "schedules": "List, show, add, pause, resume and remove schedules.",
-    "pairing": "List pairing requests from channels, approve and revoke them.",
-    "tokens": "Create, list and revoke API tokens.",
-    "queue": "Show the queue of a host, retry dead letters, pause, resume and drain it.",
-    "providers": "List the providers of a host and their cool-downs, and reset one.",
-    "routing": "Explain which model a message gets, show what was observed, forget it.",
-    "decide": "Explain what rules decide about a message before a model is asked.",
-    "trace": "Show how turns went, with times and cost; replay one with another model or chain.",
-    "status": "Show what messages are routed by, the cost of each tier, and the limits.",
-    "usage": "Show token usage and cost.",
-    "audit": "List, verify and export the audit log of tool calls.",
-    "trajectories": "List, show and export what is kept of finished turns.",
-    "memory": "List, search, correct, forget, export and import what is remembered of a person.",
-    "preferences": "Show and change how a person wants to be answered.",
-    "persons": "Export, import and forget everything that is kept of a person.",
-    "agents": "List, show and check agents; list and cancel sub-agents that work.",
-    "skills": "List, show, check, install and switch skills.",
-    "mcp": "Offer the host to MCP clients; add, list, restart and remove MCP servers.",
-    "webhooks": "List the webhooks of a host with their waiting events, and try one.",
-    "snapshots": "List, compare, restore and verify the copies of files before tool calls.",
-    "store": "Check the store, delete old data, compact it.",
-    "worker": "Run tasks without web page, API and Socket.IO.",
-    "migrate": "Show whether the schema of the store is up to date, and migrate it.",
-    "init": "Write an initial appsettings.json and the workspace files.",
-}
-"""Help text of each command, in the order in which a new user needs them."""
-
-MODULES: Final[Mapping[str, str]] = {
-    "serve": "programs.serve",
-    "chat": "programs.chat.command",
-    "help": "programs.help",
-    "models": "features.providers.model_commands",
-    "chain": "programs.chain",
-    "policy": "features.guards.policy_commands",
-    "channels": "features.channels.commands",
-    "tools": "features.tools.commands",
-    "doctor": "programs.doctor.command",
-    "config": "programs.config",
-    "sessions": "features.sessions.commands",
-    "tasks": "features.tasks.commands",
-    "approvals": "features.approvals.commands",
-    "goals": "features.goals.commands",
-    "grants": "features.approvals.grant_commands",
-    "schedules": "features.schedules.commands",
-    "pairing": "features.channels.pairing_commands",
-    "tokens": "features.tokens.commands",
-    "queue": "features.queue.commands",
-    "providers": "features.providers.commands",
-    "routing": "features.learning.routing_commands",
-    "decide": "programs.decide",
-    "trace": "features.tasks.trace_commands",
-    "status": "features.learning.status_commands",
-    "usage": "features.usage.commands",
-    "audit": "features.guards.audit_commands",
-    "trajectories": "features.learning.trajectory_commands",
-    "memory": "features.memory.commands",
-    "preferences": "features.preferences.commands",
-    "persons": "features.persons.commands",
-    "agents": "features.agents.commands",
-    "skills": "features.skills.commands",
-    "mcp": "features.mcp.commands",
-    "webhooks": "features.webhooks.commands",
-    "snapshots": "features.snapshots.commands",
-    "store": "programs.store",
-    "worker": "programs.worker",
-    "migrate": "programs.migrate",
-    "init": "programs.init",
-}
-"""Module of this package that holds the typer application of a command, named `app`. A path, not an import: nothing is
-loaded before it is called, and the features stand above the command line.
-"""
+PACKAGES: Final = ("sophon_hosting.programs", "sophon_hosting.features")
+"""Packages with commands, by name, because they stand above the command line: the second one lists its features."""
 
 HOST_COMMANDS = ("serve", "worker")
 
@@ -118,6 +38,36 @@ SettingOverridesOption = Annotated[
 ]
 
 
+@cache
+def load_commands() -> dict[str, Command]:
+    """Return the commands of this package by name, in the order of their places; `module` is an absolute path."""
+    programs, features = map(import_module, PACKAGES)
+    packages = [programs, *(import_module(f"{features.__name__}.{name}") for name in features.FEATURES)]
+    return _list_commands(packages)
+
+
+@cache
+def load_installed_commands() -> dict[str, Command]:
+    """Return the commands of the packages of installed features.
+
+    A package that cannot be imported has none: the host says what is wrong with it.
+    """
+    packages: list[ModuleType] = []
+    for entry in entry_points(group=import_module(PACKAGES[1]).FEATURES_GROUP):
+        with suppress(Exception):
+            packages.append(import_module(entry.module.rpartition(".")[0] or entry.module))
+    return _list_commands(packages)
+
+
+def _list_commands(packages: Iterable[ModuleType]) -> dict[str, Command]:
+    found = {
+        name: command._replace(module=f"{package.__name__}.{command.module}")
+        for package in packages
+        for name, command in getattr(package, "COMMANDS", {}).items()
+    }
+    return dict(sorted(found.items(), key=lambda row: row[1].place))
+
+
 class LazyCommandGroup(TyperGroup):
     """Command group that imports the module of a command when the command is called.
 
@@ -125,13 +75,13 @@ class LazyCommandGroup(TyperGroup):
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the command names, in the order of the table."""
-        return list(COMMANDS)
+        """Return the command names, in the order of their places, and behind them those of other distributions."""
+        return list(load_commands() | load_installed_commands())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command. Fail with a usage error that suggests similar names if it does not exist."""
-        if cmd_name not in COMMANDS:
-            near = difflib.get_close_matches(cmd_name, COMMANDS, n=2)
+        if find_command(cmd_name) is None:
+            near = difflib.get_close_matches(cmd_name, self.list_commands(ctx), n=2)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"there is no command {cmd_name!r}{hint}")
         return get_command(import_command(cmd_name).app)
@@ -139,12 +89,20 @@ class LazyCommandGroup(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands without importing any of them."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            every = load_commands() | load_installed_commands()
+            formatter.write_dl([(name, command.help) for name, command in every.items()])
+
+
+def find_command(name: str) -> Command | None:
+    """Return a command; None if there is none of that name. Other distributions cannot replace those of this one."""
+    return load_commands().get(name) or load_installed_commands().get(name)
 
 
 def import_command(name: str) -> Any:
-    """Import the module of a command."""
-    return import_module(f"sophon_hosting.{MODULES[name]}")
+    """Import the module of a command, which exists."""
+    command = find_command(name)
+    assert command is not None
+    return import_module(command.module)
 
 
 app = typer.Typer(cls=LazyCommandGroup, rich_markup_mode=None, add_completion=False)
@@ -173,7 +131,10 @@ def root_command(
 
 def _check_output(words: Sequence[str]) -> None:
     """Raise InputError if a command has written to a closed output. What a host writes there are notices."""
-    if getattr(sys.stdout, "is_lost", False) and next(filter(COMMANDS.__contains__, words), "") not in HOST_COMMANDS:
+    if (
+        getattr(sys.stdout, "is_lost", False)
+        and next(filter(load_commands().__contains__, words), "") not in HOST_COMMANDS
+    ):
         from sophon.errors import InputError  # lazy: `--help` must not import `sophon`
 
         raise InputError("the output cannot be written: standard output is closed")

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from sophon.errors import SettingsError
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
+from sophon_hosting.features import FEATURES, FEATURES_GROUP
 from sophon_hosting.features.feature import Feature
 
 if TYPE_CHECKING:
@@ -16,43 +17,6 @@ if TYPE_CHECKING:
     from sophon_hosting.channels.outbound.chat_notices import ChatNotice
     from sophon_hosting.operations.table import Registry
     from sophon_hosting.retention import Sweep
-
-FEATURES: Final = (
-    "sessions",
-    "imports",
-    "attachments",
-    "tasks",
-    "approvals",
-    "agents",
-    "goals",
-    "memory",
-    "persons",
-    "preferences",
-    "schedules",
-    "host",
-    "channels",
-    "providers",
-    "queue",
-    "mcp",
-    "webhooks",
-    "tokens",
-    "settings",
-    "tools",
-    "traces",
-    "guards",
-    "learning",
-    "usage",
-    "skills",
-    "snapshots",
-    "post_turn",
-)
-"""Folders of this package, each with an object FEATURE in `feature.py`.
-
-Names and no imports: a feature may ask here for all of them, as the list of the tools of a host does.
-"""
-
-FEATURES_GROUP: Final = "sophon.features"
-"""Group of the entry points of other distributions, each a `Feature`."""
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any, Final
 import typer
 from typer.main import get_command
 
-from sophon_hosting.cli.app import COMMANDS, PROGRAM, app, import_command
+from sophon_hosting.cli.app import PROGRAM, app, import_command, load_commands
 from sophon_hosting.operations.doc_tables import render_table
 
 OPTIONS_OF_MANY: Final[Mapping[str, str]] = {
@@ -16,45 +16,6 @@ OPTIONS_OF_MANY: Final[Mapping[str, str]] = {
     "yes": "Do not ask for confirmation.",
 }
 """Sentences that the page explains once, above the tables, by parameter; with another sentence it is in its row."""
-
-PAGES: Final[Mapping[str, str]] = {
-    "agents": "[Agents](agents.md)",
-    "approvals": "[Approvals](tools.md#approvals) and [questions](guards.md#questions)",
-    "audit": "[Audit log](guards.md#audit) and [dangerous settings](trust-model.md#dangerous-settings)",
-    "chain": "[Chains](chains.md)",
-    "channels": "[Channels](channels.md)",
-    "chat": "[Chat](#chat)",
-    "config": "[Settings](settings.md)",
-    "decide": "[Decision layer](decision-layer.md)",
-    "goals": "[Goals](goals.md)",
-    "grants": "[Approvals in advance](guards.md#approvals-in-advance)",
-    "init": "[Workspace files](memory.md#in-a-prompt)",
-    "mcp": "[MCP servers](mcp.md) whose tools a host uses, and the host as an [MCP server](mcp-server.md)",
-    "memory": "[Memory](memory.md)",
-    "migrate": "[Migrating the schema](operations.md#migrating-the-schema)",
-    "models": "[Models](models.md)",
-    "pairing": "[Channels](channels.md)",
-    "persons": "[Everything of a person](memory.md#everything-of-a-person)",
-    "policy": "[Guards](guards.md)",
-    "preferences": "[Preferences](preferences.md)",
-    "providers": "[Models](models.md)",
-    "queue": "[Queues](queues.md)",
-    "routing": "[Routing](routing.md)",
-    "schedules": "[Schedules](schedules.md)",
-    "serve": "[Running a host](host.md) and [several processes](operations.md#several-processes)",
-    "sessions": "[Search](search.md) and [import of conversations](importing.md)",
-    "skills": "[Skills](skills.md)",
-    "snapshots": "[Snapshots](guards.md#snapshot)",
-    "status": "[Routing](routing.md)",
-    "store": "[Operations](operations.md)",
-    "tokens": "[API tokens](trust-model.md#api-tokens)",
-    "tools": "[Custom tools](tools.md#custom-tools)",
-    "trace": "[Traces](traces.md), [replay](traces.md#replay) and [OpenTelemetry](traces.md#opentelemetry)",
-    "trajectories": "[Learning](learning.md)",
-    "webhooks": "[Webhooks](webhooks.md)",
-    "worker": "[Several processes](operations.md#several-processes)",
-}
-"""Page of docs/ about a command."""
 
 MAX_READABLE: Final = 10**9
 """A limit above it says nothing to a reader: it is that of whole numbers in JSON or in a database."""
@@ -66,7 +27,9 @@ _LIMITS: Final = re.compile(r"(\d+)<=x<=(\d+)")
 
 def commands_table() -> str:
     """Return the table of the commands, each with a link to its section."""
-    rows = [(f"[`{PROGRAM} {name}`](#{PROGRAM}-{name})", _one_line(about)) for name, about in COMMANDS.items()]
+    rows = [
+        (f"[`{PROGRAM} {name}`](#{PROGRAM}-{name})", _one_line(each.help)) for name, each in load_commands().items()
+    ]
     return render_table(("command", ""), rows)
 
 
@@ -79,14 +42,15 @@ def global_options_table() -> str:
 
 def command_sections() -> str:
     """Return a section for each command: what it is for, the page about it, and a row for each of its verbs."""
-    return "\n\n".join(map(_section, COMMANDS))
+    return "\n\n".join(map(_section, load_commands()))
 
 
 def _section(name: str) -> str:
     command = get_command(import_command(name).app)
     usages = dict(_list_usages(name, command))
     about = [] if _runs_alone(command) else [_one_line(command.help)]
-    about += [f"See {PAGES[name]}."] if name in PAGES else []
+    page = load_commands()[name].page
+    about += [f"See {page}."] if page else []
     explained: set[str] = set()
     rows = [(f"`{usage}`", "<br>".join(_explain(each, explained))) for usage, each in usages.items()]
     parts = (f"### {PROGRAM} {name}", " ".join(about), render_table(("usage", ""), rows))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sophon_hosting.cli.app import COMMANDS
+from sophon_hosting.cli.app import load_commands
 
 Command = Callable[..., Any]
 
@@ -30,7 +30,7 @@ def test_the_models_are_listed_with_prices_and_capabilities(folder: Path, sophon
 def test_help_is_that_of_the_command(folder: Path, sophon: Command) -> None:
     listed = sophon("help")
     assert listed.code == 0
-    assert all(f"  {name}" in listed.out for name in COMMANDS)
+    assert all(f"  {name}" in listed.out for name in load_commands())
     assert sophon("help", "trace", "replay").out == sophon("trace", "replay", "--help").out
     assert sophon("help", "chat").out == sophon("chat", "--help").out
 

@@ -18,10 +18,10 @@ from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.feature_services import ServiceKey
-from sophon_hosting.features import lifecycle
+from sophon_hosting.features import FEATURES, FEATURES_GROUP, lifecycle
 from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
 from sophon_hosting.features.lifecycle import FeatureLifecycle
-from sophon_hosting.features.registry import FEATURES, FEATURES_GROUP, load_builtin_features, load_features
+from sophon_hosting.features.registry import load_builtin_features, load_features
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.programs.shutdown_signals import run_until_stopped

@@ -23,8 +23,7 @@ PATIENCE_SECONDS = 120
 
 def test_the_page_shows_every_file_of_the_example_as_it_is() -> None:
     files = {str(path.relative_to(EXAMPLE)): path.read_text() for path in EXAMPLE.rglob("*.*") if is_source(path)}
-    assert dict(FILE.findall(PAGE.read_text())) == {name: source for name, source in files.items() if source}
-    assert files["sophon_load/__init__.py"] == ""
+    assert dict(FILE.findall(PAGE.read_text())) == files
 
 
 def is_source(path: Path) -> bool:
@@ -36,8 +35,8 @@ def test_the_page_lists_every_phase() -> None:
 
 
 @pytest.fixture(scope="module")
-def visit(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a host has that finds the package, as `pip install` would leave it."""
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package, as `pip install` would leave it."""
     folder = tmp_path_factory.mktemp("own-feature")
     shutil.copytree(EXAMPLE / "sophon_load", folder / "sophon_load", ignore=shutil.ignore_patterns("__pycache__"))
     project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
@@ -50,14 +49,19 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     for group, entries in project["entry-points"].items():
         lines += [f"[{group}]", *(f"{name} = {target}" for name, target in entries.items())]
     (metadata / "entry_points.txt").write_text("\n".join(lines))
-    folders = [folder, ROOT, *(ROOT / part for part in ("middlewares", "hosting", "channels"))]
+    return folder
+
+
+def run(installed: Path, *arguments: str) -> str:
+    """Run Python where the package is installed; return its output."""
+    folders = [installed, ROOT, *(ROOT / part for part in ("middlewares", "hosting", "channels"))]
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("SOPHON__")},
         "PYTHONPATH": os.pathsep.join(map(str, folders)),
     }
     found = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "tests.hosting.features.load_host"],
-        cwd=folder,
+        [sys.executable, *arguments],
+        cwd=installed,
         env=environment,
         capture_output=True,
         text=True,
@@ -65,8 +69,20 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         check=False,
     )
     assert found.returncode == 0, found.stderr
-    outcome: dict[str, Any] = json.loads(found.stdout)
+    return found.stdout
+
+
+@pytest.fixture(scope="module")
+def visit(installed: Path) -> dict[str, Any]:
+    """What a host has that finds the package."""
+    outcome: dict[str, Any] = json.loads(run(installed, "-W", "error", "-m", "tests.hosting.features.load_host"))
     return outcome
+
+
+def test_its_command_is_listed_behind_those_of_the_host(installed: Path) -> None:
+    commands = run(installed, "-m", "sophon_hosting.cli", "--help").splitlines()
+    assert commands[-1].split() == ["load", "Show", "how", "busy", "the", "machine", "of", "a", "host", "is."]
+    assert "sophon load show [OPTIONS]" in run(installed, "-m", "sophon_hosting.cli", "load", "show", "--help")
 
 
 def test_its_operation_is_answered_over_http(visit: dict[str, Any]) -> None:
