@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from sophon.stores.channel_state.sql import ChannelStateStore
     from sophon.stores.data_labels.contract import DataLabelStore
     from sophon.stores.events.sql import EventLog
-    from sophon.stores.goals import GoalStore
     from sophon.stores.grants.contract import GrantStore
     from sophon.stores.health import StoreHealth
     from sophon.stores.leases.sql import LeaseStore
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from sophon.stores.rate_windows.contract import RateWindowStore
     from sophon.stores.route_averages.sql import RouteAverageStore
     from sophon.stores.runs.contract import RunStore
-    from sophon.stores.schedules.sql import ScheduleStore
     from sophon.stores.sessions.contract import SessionStore
     from sophon.stores.snapshots.sql import SnapshotStore
     from sophon.stores.sub_agents.sql import SubAgentStore
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
     from sophon.stores.trajectories.sql import TrajectoryStore
     from sophon.stores.usage.contract import UsageStore
     from sophon.stores.vectors.contract import VectorStore
+    from sophon_hosting.features.goals.store import GoalStore
+    from sophon_hosting.features.schedules.store import ScheduleStore
 
 
 class Store(ABC):

@@ -15,7 +15,6 @@ from sophon.stores.channel_state.sql import ChannelStateStore
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.sql import SqlDataLabelStore
 from sophon.stores.events.sql import EventLog
-from sophon.stores.goals import GoalStore
 from sophon.stores.grants.sql import SqlGrantStore
 from sophon.stores.leases.sql import LeaseStore
 from sophon.stores.maintenance import StoreMaintenance
@@ -29,7 +28,6 @@ from sophon.stores.preferences.sql import SqlPreferenceStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
 from sophon.stores.route_averages.sql import RouteAverageStore
 from sophon.stores.runs.sql import SqlRunStore
-from sophon.stores.schedules.sql import ScheduleStore
 from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.snapshots.sql import SnapshotStore
 from sophon.stores.sql.database import Database, ThreadedDatabase
@@ -46,6 +44,8 @@ from sophon.stores.usage.contract import UsageStore
 from sophon.stores.usage.sql import SqlUsageStore
 from sophon.stores.usage.sql_reservations import release_stale_reservations
 from sophon.stores.vectors.sql import SqlVectorStore
+from sophon_hosting.features.goals.store import GoalStore
+from sophon_hosting.features.schedules.store import ScheduleStore
 
 LOCK_TIMEOUT_SECONDS = 10.0
 

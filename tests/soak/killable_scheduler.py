@@ -9,10 +9,10 @@ from pathlib import Path
 
 from sophon import ModelRequest, Services
 from sophon.events import Event
-from sophon.stores.schedules.contract import Schedule
 from sophon.testing import FunctionModel
 from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.requests import ScheduleRequest
+from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url

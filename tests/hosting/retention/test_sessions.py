@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from sophon import ModelRequest, Services
-from sophon.goals.goal import Goal
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel, VirtualClock
+from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.retention import BATCH_SIZE, RetentionSweep, SessionDeleter, StoreSessions

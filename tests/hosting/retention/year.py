@@ -16,7 +16,6 @@ from sophon.messages import ToolCall, Usage
 from sophon.stores import OutboundEntry
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.grants.contract import StandingGrant
-from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.testing import FunctionModel, VirtualClock
@@ -26,6 +25,7 @@ from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.requests import ScheduleRequest
+from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines

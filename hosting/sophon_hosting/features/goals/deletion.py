@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
-from sophon.stores.goals import GoalStore
 from sophon_hosting.completion import complete
 from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.features.goals.goal_writer import GoalWriter
+from sophon_hosting.features.goals.rules.goal import WORK_SESSION_PREFIX, Goal
+from sophon_hosting.features.goals.store import GoalStore
 
 MAX_GOALS = 1000
 """Goals of one chat that are deleted with it; the store deletes the rows of all."""

@@ -12,8 +12,6 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import ChangedMeanwhile, SophonError
 from sophon.events import GoalChanged, event_type
 from sophon.failure_log import log_failure
-from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
-from sophon.goals.task_graph import list_running
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.goals.goal_host import GoalHost
@@ -22,6 +20,8 @@ from sophon_hosting.features.goals.governor import ResourceGovernor
 from sophon_hosting.features.goals.plan_work import PlanWork
 from sophon_hosting.features.goals.planning import GoalPlanner
 from sophon_hosting.features.goals.progress import decide_next, replan
+from sophon_hosting.features.goals.rules.goal import WORK_SESSION_PREFIX, Goal
+from sophon_hosting.features.goals.rules.task_graph import list_running
 from sophon_hosting.features.goals.step_runs import build_report_request
 from sophon_hosting.features.goals.step_work import STEP_POLL, StepWork
 from sophon_hosting.store.contract import host_store

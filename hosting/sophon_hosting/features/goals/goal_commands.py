@@ -11,12 +11,18 @@ from typing import Any, Final, Protocol
 from sophon.autonomy import limit_autonomy, parse_autonomy
 from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, InputError, NotFound, StoreError
-from sophon.goals.budget import GoalBudget
-from sophon.goals.goal import MAX_DESCRIPTION_CHARACTERS, MAX_TITLE_CHARACTERS, PRIORITIES, Goal, GoalPriority
 from sophon.settings import GoalBudgetSettings, GoalsSettings
 from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.features.goals.goal_writer import GoalRepository, GoalWriter
 from sophon_hosting.features.goals.progress import resume_by_person
+from sophon_hosting.features.goals.rules.budget import GoalBudget
+from sophon_hosting.features.goals.rules.goal import (
+    MAX_DESCRIPTION_CHARACTERS,
+    MAX_TITLE_CHARACTERS,
+    PRIORITIES,
+    Goal,
+    GoalPriority,
+)
 
 MAX_ATTEMPTS: Final = 8
 """Attempts to change a goal that somebody else changes meanwhile."""

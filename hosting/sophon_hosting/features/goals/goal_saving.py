@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from sophon.clock import Clock
 from sophon.errors import ChangedMeanwhile
-from sophon.goals.goal import Goal
-from sophon.goals.task_node import TaskNode
-from sophon.stores.goals import GoalStore
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.features.goals.goal_writer import GoalWriter
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.task_node import TaskNode
+from sophon_hosting.features.goals.store import GoalStore
 
 
 class GoalSaver:

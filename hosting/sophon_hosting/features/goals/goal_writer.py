@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from sophon.events import GoalChanged
-from sophon.goals.goal import Goal
 from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.events.session_transactions import BuildRows
+from sophon_hosting.features.goals.rules.goal import Goal
 
 
 class GoalWrite(Protocol):
-    """Result of a write; see `sophon.stores.goals.GoalWrite`."""
+    """Result of a write; see `sophon_hosting.features.goals.store.GoalWrite`."""
 
     @property
     def goal(self) -> Goal | None: ...
@@ -19,7 +19,7 @@ class GoalWrite(Protocol):
 
 
 class GoalRepository(Protocol):
-    """The part of `sophon.stores.goals.GoalStore` that writes and finds goals."""
+    """The part of `sophon_hosting.features.goals.store.GoalStore` that writes and finds goals."""
 
     async def add_with_events(
         self, goal: Goal, events: Callable[[Goal], Sequence[Any]], *, most_live: int | None = None

@@ -17,14 +17,14 @@ from typing import Final, Literal, TypeAlias
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import StoreError
-from sophon.goals.state_machine import GoalState
-from sophon.goals.task_graph import list_running
 from sophon.scheduled_turns import SCHEDULED_ORIGIN
 from sophon.services import Services
 from sophon.settings import ResourceLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent, RateWindowStore
 from sophon.stores.runs.contract import Run, RunStatus
 from sophon.stores.usage.contract import UsageRow
+from sophon_hosting.features.goals.rules.state_machine import GoalState
+from sophon_hosting.features.goals.rules.task_graph import list_running
 from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")

@@ -4,7 +4,6 @@ from functools import partial
 from typing import Annotated, TypeVar
 
 from sophon.errors import BudgetExceeded, Busy, IllegalTransition, InputError
-from sophon.goals.goal import Goal
 from sophon.turn.history_redaction import redact_text_for_reader
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
@@ -19,6 +18,7 @@ from sophon_hosting.features.goals.results import (
     goal_details_to_json,
     goal_to_json,
 )
+from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Limit, Request
 from sophon_hosting.operations.results import Done

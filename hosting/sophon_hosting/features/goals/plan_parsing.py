@@ -6,13 +6,13 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.autonomy import promote_risk
-from sophon.goals.task_graph import MAX_PLANNED_NODES
-from sophon.goals.task_node import TaskNode
 from sophon.plans import parse_plan
 from sophon.plans.json_extraction import extract_plan_json
 from sophon.plans.plan import PlanError, PlanStep
 from sophon.tools.placeholder_arguments import describe_placeholder, find_placeholder_argument
 from sophon.tools.tool import Tool
+from sophon_hosting.features.goals.rules.task_graph import MAX_PLANNED_NODES
+from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.features.goals.step_text import list_references
 
 Verdict: TypeAlias = Literal["ok", "corrected", "rejected"]

@@ -9,13 +9,13 @@ from typing import Final
 
 from sophon.errors import ChangedMeanwhile
 from sophon.failure_log import log_failure
-from sophon.goals.budget import find_exhausted
-from sophon.goals.goal import Goal
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.features.goals.goal_host import GoalHost
 from sophon_hosting.features.goals.goal_saving import GoalSaver
 from sophon_hosting.features.goals.governor import ResourceGovernor
 from sophon_hosting.features.goals.planning import GoalPlanner, PlanResult
+from sophon_hosting.features.goals.rules.budget import find_exhausted
+from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from sophon.goals.goal import Goal
-from sophon.goals.task_graph import MAX_PLANNED_NODES
-from sophon.goals.task_node import TaskNode
 from sophon.messages import Message
 from sophon.tools.tool import Risk, Tool
 from sophon.tools.untrusted_text import remove_fenced
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.task_graph import MAX_PLANNED_NODES
+from sophon_hosting.features.goals.rules.task_node import TaskNode
 
 MAX_CATALOGUE_CHARACTERS: Final = 2000
 """Characters of the catalogue of tools. Source: WASP, goal engine."""

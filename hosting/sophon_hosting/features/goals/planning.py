@@ -11,8 +11,6 @@ from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, ModelError
 from sophon.extensions import Key
-from sophon.goals.goal import Goal
-from sophon.goals.task_node import TaskNode
 from sophon.messages import Message, Response
 from sophon.plans import reask_prompt
 from sophon.plans.plan import PlanError
@@ -28,6 +26,8 @@ from sophon_hosting.features.goals.planner_prompts import (
     build_plan_messages,
     build_review_messages,
 )
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.runs.audience import audience_of_run
 from sophon_middlewares.outer.budget.budget import Budget

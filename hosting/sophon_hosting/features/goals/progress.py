@@ -7,11 +7,17 @@ from typing import Final, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
-from sophon.goals.budget import BudgetDimension, GoalBudget, find_exhausted
-from sophon.goals.goal import Goal, PauseKind
-from sophon.goals.stability import compute_backoff_seconds, is_replan_storm
-from sophon.goals.task_graph import is_plan_locked, list_ready, list_running, reopen_failed, replace_node
-from sophon.goals.task_node import TaskNode
+from sophon_hosting.features.goals.rules.budget import BudgetDimension, GoalBudget, find_exhausted
+from sophon_hosting.features.goals.rules.goal import Goal, PauseKind
+from sophon_hosting.features.goals.rules.stability import compute_backoff_seconds, is_replan_storm
+from sophon_hosting.features.goals.rules.task_graph import (
+    is_plan_locked,
+    list_ready,
+    list_running,
+    reopen_failed,
+    replace_node,
+)
+from sophon_hosting.features.goals.rules.task_node import TaskNode
 
 StepEnding: TypeAlias = Literal["done", "failed", "blocked", "denied", "refused", "unknown"]
 """How a step ended: `blocked` by a guard, `denied` by a person or because nobody decided, `refused` by a limit of its

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any, Literal, cast
 
 from sophon._python.lazy_typed_dict import TypedDict
-from sophon.goals.budget import BudgetDimension, list_budget
-from sophon.goals.goal import Goal, PauseKind
-from sophon.goals.state_machine import GoalState
-from sophon.goals.task_graph import count_statuses, list_running
-from sophon.goals.task_node import NodeStatus, TaskNode
 from sophon.risk import RiskLabel
+from sophon_hosting.features.goals.rules.budget import BudgetDimension, list_budget
+from sophon_hosting.features.goals.rules.goal import Goal, PauseKind
+from sophon_hosting.features.goals.rules.state_machine import GoalState
+from sophon_hosting.features.goals.rules.task_graph import count_statuses, list_running
+from sophon_hosting.features.goals.rules.task_node import NodeStatus, TaskNode
 from sophon_hosting.features.iso_time import to_iso
 
 RedactText = Callable[[str], str]

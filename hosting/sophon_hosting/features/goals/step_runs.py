@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sophon.clock import Clock
-from sophon.goals.goal import Goal
-from sophon.goals.task_node import TaskNode
 from sophon.messages import ToolCall
 from sophon.stores.runs.contract import Precondition, Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.features.goals.progress import StepOutcome
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.features.goals.step_text import (
     build_call_text,
     build_report_text,

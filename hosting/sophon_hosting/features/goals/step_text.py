@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.patterns import GOAL_REPORT
-from sophon.goals.goal import Goal
-from sophon.goals.task_node import NodeStatus, TaskNode
 from sophon.plans import Plan, PlanProgress, PlanStep, PlanStepStatus, StepState, step_prompt, synthesis_prompt
 from sophon.tools.truncation import truncate
 from sophon.tools.untrusted_text import fence_text
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.task_node import NodeStatus, TaskNode
 
 MAX_RESULT_CHARACTERS: Final = 4000
 """Characters of a result that later steps and the report read."""

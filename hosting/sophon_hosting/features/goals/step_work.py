@@ -7,9 +7,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from sophon.errors import ChangedMeanwhile, NotFound, SophonError, StoreError
-from sophon.goals.goal import Goal
-from sophon.goals.task_graph import list_running, replace_node
-from sophon.goals.task_node import TaskNode
 from sophon.principals import memory_scope
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.wire_event import WireEvent
@@ -17,6 +14,9 @@ from sophon_hosting.features.goals.goal_host import GoalHost
 from sophon_hosting.features.goals.goal_saving import GoalSaver
 from sophon_hosting.features.goals.governor import Resource, ResourceGovernor, find_agent_refusal
 from sophon_hosting.features.goals.progress import StepOutcome, apply_outcome
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.task_graph import list_running, replace_node
+from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.features.goals.step_runs import build_step_request, find_cut_off, read_outcome
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.runs.audience import audience_of_run

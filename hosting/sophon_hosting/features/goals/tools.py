@@ -9,15 +9,15 @@ from sophon._python.lazy_pattern import lazy_pattern
 from sophon.autonomy import GOAL_AUTONOMY
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, IllegalTransition, InputError, NotFound, ToolError
-from sophon.goals.budget import GoalSpending, list_budget
-from sophon.goals.goal import Goal
-from sophon.goals.task_graph import count_statuses
 from sophon.risk import Risk
 from sophon.security.named_values import PersonTexts
 from sophon.tools.tool import Tool, tool
 from sophon.turn.provenance import has_read_untrusted, is_of_program, list_person_texts
 from sophon_hosting.events.event_committer import EmittingCommitter, EventCommitter
 from sophon_hosting.features.goals.goal_commands import GoalCommands, budget_from_settings
+from sophon_hosting.features.goals.rules.budget import GoalSpending, list_budget
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.task_graph import count_statuses
 
 GROUP: Final = "goals"
 MAX_LISTED: Final = 20

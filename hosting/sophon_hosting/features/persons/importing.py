@@ -10,21 +10,21 @@ from typing import Any, Final, cast, get_args
 from sophon._python.lazy_dataclass import dataclass
 from sophon.attachments import Attachment, clean_name
 from sophon.errors import InputError, NotFound
-from sophon.goals.budget import GoalBudget
-from sophon.goals.goal import Goal
 from sophon.media_types import detect_media_type
 from sophon.preferences import Preferences
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.memories.library import LongTermMemory
-from sophon.stores.schedules.contract import Misfire, QuietAction, Schedule, ScheduleKind
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn.options import parse_planning_mode
+from sophon_hosting.features.goals.rules.budget import GoalBudget
+from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.imports.exported_session import parse_exported_record
 from sophon_hosting.features.imports.importing import UNKNOWN_ORIGIN
 from sophon_hosting.features.persons.export import FORMAT_VERSION
 from sophon_hosting.features.persons.forgetting import check_person
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.quiet_hours import check_quiet_hours
+from sophon_hosting.features.schedules.schedule import Misfire, QuietAction, Schedule, ScheduleKind
 from sophon_hosting.store.contract import HostStore
 
 CLIENTS: Final = "hub"

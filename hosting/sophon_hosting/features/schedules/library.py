@@ -13,9 +13,9 @@ from sophon.errors import InputError, NotFound
 from sophon.settings.sections.schedules import SchedulesSettings
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
-from sophon.stores.schedules.contract import Misfire, QuietAction, Schedule
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.requests import ScheduleRequest
+from sophon_hosting.features.schedules.schedule import Misfire, QuietAction, Schedule
 from sophon_hosting.features.schedules.wording import describe_next, describe_recurrence
 
 SHOWN_TIMES: Final = 3

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.stores.schedules.contract import Misfire
+from sophon_hosting.features.schedules.schedule import Misfire
 
 GRACE: Final = timedelta(minutes=1)
 """A time that is not older is on time."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
-from sophon.stores.schedules.contract import Schedule, ScheduleKind
+from sophon_hosting.features.schedules.schedule import Schedule, ScheduleKind
 
 CRON_FIELDS: Final = 5
 FIRST_WINDOW: Final = timedelta(hours=1)

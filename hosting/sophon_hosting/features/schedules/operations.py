@@ -5,7 +5,6 @@ from typing import Annotated, Final, Literal
 from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
 from sophon.events import ScheduleChanged
-from sophon.stores.schedules.contract import Schedule
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
 from sophon_hosting.client_api.rights import HUB_CHANNEL
@@ -18,6 +17,7 @@ from sophon_hosting.features.schedules.results import (
     list_firings,
     schedule_to_json,
 )
+from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Request
 from sophon_hosting.operations.results import Done

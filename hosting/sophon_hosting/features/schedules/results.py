@@ -5,7 +5,10 @@ from typing import Final
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.scheduled_turns import SCHEDULE_KEYS
 from sophon.stores.runs.contract import RunStatus
-from sophon.stores.schedules.contract import (
+from sophon_hosting.features.iso_time import to_iso
+from sophon_hosting.features.schedules.library import ScheduleLibrary
+from sophon_hosting.features.schedules.occurrences import Recurrence
+from sophon_hosting.features.schedules.schedule import (
     FiringOutcome,
     Misfire,
     QuietAction,
@@ -13,9 +16,6 @@ from sophon.stores.schedules.contract import (
     ScheduleKind,
     ScheduleState,
 )
-from sophon_hosting.features.iso_time import to_iso
-from sophon_hosting.features.schedules.library import ScheduleLibrary
-from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.wording import describe_recurrence
 from sophon_hosting.store.contract import HostStore
 

@@ -5,9 +5,9 @@ import logging
 from typing import Any, Final
 
 from sophon.failure_log import log_failure
-from sophon.stores.schedules.contract import Schedule
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.features.schedules.firing import CheckOwner, ScheduleFiring
+from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.host import Host
 from sophon_hosting.store.contract import host_store
 

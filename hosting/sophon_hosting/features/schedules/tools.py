@@ -11,7 +11,6 @@ from sophon.context import Context
 from sophon.errors import InputError, NotFound, ToolError
 from sophon.events import ScheduleChanged
 from sophon.scheduled_turns import SCHEDULE
-from sophon.stores.schedules.contract import Schedule
 from sophon.tools.tool import Risk, Tool, tool
 from sophon.tools.untrusted_text import find_fence_sources
 from sophon.turn.provenance import (
@@ -24,6 +23,7 @@ from sophon.turn.provenance import (
 from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.requests import MAX_TEXT_CHARACTERS, ScheduleRequest
+from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.wishes import follows_from_people
 from sophon_hosting.features.schedules.wording import describe_recurrence, format_moment
 

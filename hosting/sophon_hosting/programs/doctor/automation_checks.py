@@ -7,7 +7,7 @@ from sophon.composition.configured_parts import list_skill_folders
 from sophon.errors import StoreError
 from sophon.services import Services
 from sophon.settings import Settings
-from sophon.stores.schedules.contract import Schedule
+from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok, warning
 from sophon_hosting.rendering.value_formatting import format_count
 from sophon_hosting.store.contract import host_store

@@ -12,7 +12,6 @@ import pytest
 from sophon import Decision, ModelRequest, ModelResponse, Pipeline, Risk, Services, ToolCall, tool
 from sophon.errors import ModelError, ToolError
 from sophon.events import GoalChanged
-from sophon.goals.goal import Goal
 from sophon.messages import Usage
 from sophon.stores.contract import Store
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
@@ -21,6 +20,7 @@ from sophon_hosting.features.goals.deletion import GoalDeletion
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.factory import create_goal_deletion
 from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.host import Host
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.store.factory import host_store_from_url

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sophon.errors import ChangedMeanwhile
-from sophon.goals.goal import Goal
+from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.host import RunRequest, TaskReceipt
 from tests.hosting.features.goals.conftest import World, plan, step
 from tests.store_urls import store_url as store_url

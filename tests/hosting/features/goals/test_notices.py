@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sophon.goals.goal import Goal, PauseKind
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.events.wire_event import WireEvent, to_wire_event
 from sophon_hosting.features.goals import notices as goal_notices
 from sophon_hosting.features.goals.goal_writer import build_event
 from sophon_hosting.features.goals.notices import MAX_NOTICES_PER_GOAL, GoalNotices, is_goal_pause
+from sophon_hosting.features.goals.rules.goal import Goal, PauseKind
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

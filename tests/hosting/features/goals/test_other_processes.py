@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from sophon.errors import ChangedMeanwhile
-from sophon.goals.goal import Goal
-from sophon.stores.goals import GoalEvents, GoalWrite
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.features.goals.engine import GoalWork
 from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.features.goals.planning import GoalPlanner
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.store import GoalEvents, GoalWrite
 from tests.hosting.features.goals.conftest import World, plan, step
 
 

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from sophon.builtin_tools import builtin_tools
-from sophon.goals.goal import Goal
-from sophon.goals.task_node import TaskNode
 from sophon.plans.plan import PlanError
 from sophon.risk import Risk
 from sophon.tools.untrusted_text import fence_text
@@ -18,6 +16,8 @@ from sophon_hosting.features.goals.planner_prompts import (
     build_plan_messages,
     build_review_messages,
 )
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.features.goals.step_text import build_call_text, build_report_text, build_step_text, fill_results
 
 TOOLS = {tool.name: tool for tool in builtin_tools()}

@@ -8,10 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import IllegalTransition, InputError
-from sophon.goals.budget import GoalBudget, GoalSpending
-from sophon.goals.goal import Goal
-from sophon.goals.stability import Stability
-from sophon.goals.task_node import TaskNode
 from sophon_hosting.features.goals.progress import (
     STEPS_PER_TICK,
     StepEnding,
@@ -21,6 +17,10 @@ from sophon_hosting.features.goals.progress import (
     replan,
     resume_by_person,
 )
+from sophon_hosting.features.goals.rules.budget import GoalBudget, GoalSpending
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.stability import Stability
+from sophon_hosting.features.goals.rules.task_node import TaskNode
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LIMIT = timedelta(minutes=10)

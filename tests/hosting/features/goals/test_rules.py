@@ -5,11 +5,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sophon.autonomy import Autonomy, limit_autonomy, parse_autonomy, promote_risk, requires_confirmation
-from sophon.goals.budget import GoalBudget, GoalSpending, find_exhausted, list_budget
-from sophon.goals.goal import PRIORITIES, Goal
-from sophon.goals.stability import Stability, compute_backoff_seconds, is_replan_storm, normalise_error
-from sophon.goals.task_node import TaskNode
 from sophon.risk import Risk
+from sophon_hosting.features.goals.rules.budget import GoalBudget, GoalSpending, find_exhausted, list_budget
+from sophon_hosting.features.goals.rules.goal import PRIORITIES, Goal
+from sophon_hosting.features.goals.rules.stability import (
+    Stability,
+    compute_backoff_seconds,
+    is_replan_storm,
+    normalise_error,
+)
+from sophon_hosting.features.goals.rules.task_node import TaskNode
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

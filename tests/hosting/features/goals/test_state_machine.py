@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import IllegalTransition
-from sophon.goals.state_machine import (
+from sophon_hosting.features.goals.rules.state_machine import (
     GOAL_EVENTS,
     GOAL_STATES,
     LIVE_STATES,

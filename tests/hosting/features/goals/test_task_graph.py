@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.goals.task_graph import (
+from sophon.risk import Risk
+from sophon_hosting.features.goals.rules.task_graph import (
     compute_progress,
     count_statuses,
     is_plan_locked,
@@ -14,8 +15,7 @@ from sophon.goals.task_graph import (
     reopen_failed,
     replace_node,
 )
-from sophon.goals.task_node import TaskNode
-from sophon.risk import Risk
+from sophon_hosting.features.goals.rules.task_node import TaskNode
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

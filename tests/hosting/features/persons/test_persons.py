@@ -28,7 +28,6 @@ from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sql.url import resolve_url
@@ -40,6 +39,7 @@ from sophon_hosting.features.persons.export import PersonExport
 from sophon_hosting.features.persons.forgetting import Forgotten, PersonForgetting
 from sophon_hosting.features.persons.importing import import_person
 from sophon_hosting.features.persons.person_files import PersonFolders
+from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_configured_chain
 from sophon_hosting.store.api_tokens.contract import ApiToken

@@ -13,13 +13,13 @@ from sophon import ModelRequest, Services
 from sophon.events import ScheduleFired
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
-from sophon.stores.schedules.contract import Schedule
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.features.goals.factory import create_use_recorder
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.schedules.firing import CheckOwner
 from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.requests import ScheduleRequest
+from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sophon.errors import InputError
-from sophon.stores.schedules.contract import Misfire
 from sophon_hosting.features.schedules.misfires import choose_firings
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.quiet_hours import check_quiet_hours, find_quiet_end
+from sophon_hosting.features.schedules.schedule import Misfire
 from sophon_hosting.features.schedules.wording import describe_next, describe_recurrence
 
 T0 = datetime(2026, 11, 23, 12, tzinfo=UTC)

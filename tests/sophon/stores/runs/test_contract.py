@@ -8,17 +8,17 @@ import pytest
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import ChangedMeanwhile, InputError, NotFound, SessionTaken
-from sophon.goals.goal import Goal
 from sophon.messages import Message, ToolCall, Usage
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunError, RunOutcome, SessionRecord, Store
 from sophon.stores.run_fence import OutdatedRun
 from sophon.stores.runs.contract import LogWrite, PendingRun, Precondition
 from sophon.stores.runs.sql_transactions import checkpoint_write
-from sophon.stores.schedules.contract import Schedule
 from sophon.stores.unit_of_work import UnitOfWork
 from sophon.stores.usage.contract import Period, UsageRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.schedules.schedule import Schedule
 from tests.units_of_work import store_checkpoint
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

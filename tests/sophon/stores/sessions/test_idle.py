@@ -4,13 +4,13 @@ from datetime import datetime
 
 import pytest
 
-from sophon.goals.goal import Goal
 from sophon.messages import Message
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run, RunOutcome
-from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import VirtualClock
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.schedules.schedule import Schedule
 
 DAY_SECONDS = 86_400
 

@@ -7,11 +7,11 @@ from typing import Any, Final, Literal, Self, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.autonomy import Autonomy
-from sophon.goals.budget import GoalBudget, GoalSpending
-from sophon.goals.stability import Stability
-from sophon.goals.state_machine import LIVE_STATES, GoalEvent, GoalState, next_state
-from sophon.goals.task_graph import compute_progress
-from sophon.goals.task_node import TaskNode
+from sophon_hosting.features.goals.rules.budget import GoalBudget, GoalSpending
+from sophon_hosting.features.goals.rules.stability import Stability
+from sophon_hosting.features.goals.rules.state_machine import LIVE_STATES, GoalEvent, GoalState, next_state
+from sophon_hosting.features.goals.rules.task_graph import compute_progress
+from sophon_hosting.features.goals.rules.task_node import TaskNode
 
 PauseKind: TypeAlias = Literal[
     "", "person", "back_off", "budget", "replan_storm", "oscillation", "denied", "blocked", "refused"

@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sophon.stores.contract import Store
-from sophon.stores.schedules.contract import Schedule
 from sophon.stores.usage.contract import Period
+from sophon_hosting.features.schedules.schedule import Schedule
 
 T0 = datetime(2026, 11, 23, 12, tzinfo=UTC)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)

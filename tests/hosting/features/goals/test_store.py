@@ -6,15 +6,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sophon.errors import NotFound, StoreError
-from sophon.goals.budget import GoalBudget
-from sophon.goals.goal import Goal
-from sophon.goals.stability import Stability
-from sophon.goals.task_node import TaskNode
 from sophon.risk import Risk
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.goals import GoalWrite
 from sophon.stores.usage.contract import Period
+from sophon_hosting.features.goals.rules.budget import GoalBudget
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.stability import Stability
+from sophon_hosting.features.goals.rules.task_node import TaskNode
+from sophon_hosting.features.goals.store import GoalWrite
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MONTH = Period("2026-01-01", "2026-01")

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from sophon.goals.task_node import NodeStatus, TaskNode
 from sophon.plans.dependency_graph import find_dependants
+from sophon_hosting.features.goals.rules.task_node import NodeStatus, TaskNode
 
 MAX_PLANNED_NODES: Final = 8
 """Nodes of one plan. Source: WASP, planner."""

@@ -1,1 +1,0 @@
-"""Schedules: tasks that the host starts at set times; contract, in-memory and SQL store."""
