@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from sophon.stores.trajectories.sql import TrajectoryStore
     from sophon.stores.usage.contract import UsageStore
     from sophon.stores.vectors.contract import VectorStore
-    from sophon_hosting.features.goals.store import GoalStore
-    from sophon_hosting.features.schedules.store import ScheduleStore
 
 
 class Store(ABC):
@@ -50,7 +48,6 @@ class Store(ABC):
     channel_state: "ChannelStateStore"
     data_labels: "DataLabelStore"
     events: "EventLog"
-    goals: "GoalStore"
     grants: "GrantStore"
     health: "StoreHealth"
     journal: "Journal"
@@ -63,7 +60,6 @@ class Store(ABC):
     rate_windows: "RateWindowStore"
     route_averages: "RouteAverageStore"
     runs: "RunStore"
-    schedules: "ScheduleStore"
     sessions: "SessionStore"
     snapshots: "SnapshotStore"
     sub_agents: "SubAgentStore"

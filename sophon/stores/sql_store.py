@@ -44,12 +44,10 @@ from sophon.stores.usage.contract import UsageStore
 from sophon.stores.usage.sql import SqlUsageStore
 from sophon.stores.usage.sql_reservations import release_stale_reservations
 from sophon.stores.vectors.sql import SqlVectorStore
-from sophon_hosting.features.goals.store import GoalStore
-from sophon_hosting.features.schedules.store import ScheduleStore
 
 LOCK_TIMEOUT_SECONDS = 10.0
 
-CHAIN_PARTS = (SqlRunStore, EventLog, ApprovalStore, Outbox, GoalStore, ScheduleStore)
+CHAIN_PARTS = (SqlRunStore, EventLog, ApprovalStore, Outbox)
 """Parts that every store has."""
 
 P = TypeVar("P", bound=StorePart)
@@ -119,7 +117,6 @@ class SqlStore(Store):
         self.attachments = AttachmentStore(self._database, clock)
         self.audit = AuditStore(self._database)
         self.data_labels = SqlDataLabelStore(self._database)
-        self.goals = self.part(GoalStore)
         self.grants = SqlGrantStore(self._database, clock)
         self.journal = SqlJournal(self._database, clock, self._parts)
         self.leases = LeaseStore(self._database, clock)
@@ -127,7 +124,6 @@ class SqlStore(Store):
         self.message_search = MessageSearch(self._database, clock)
         self.preferences: PreferenceStore = preferences or SqlPreferenceStore(self._database, clock)
         self.rate_windows = SqlRateWindowStore(self._database, clock)
-        self.schedules = self.part(ScheduleStore)
         self.snapshots = SnapshotStore(self._database)
         self.sub_agents = SubAgentStore(self._database)
         self.traces = TraceStore(self._database)

@@ -12,6 +12,7 @@ from sophon import ModelRequest, ModelResponse, Services, tool
 from sophon.testing import FunctionModel
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
@@ -72,7 +73,7 @@ async def main() -> None:
     async with Host(services, twelve(services)) as host:
         engine = GoalEngine(host)
         engine.start()
-        goals = services.store.goals
+        goals = stored_goals(services.store)
         commands = GoalCommands(services.store, services.clock, services.settings.goals, host.event_bus)
         for number in range(GOALS):
             await services.store.sessions.get_or_create("chat", "ada")

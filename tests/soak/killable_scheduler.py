@@ -14,6 +14,7 @@ from sophon_hosting.features.schedules.library import Destination, ScheduleLibra
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.scheduler import Scheduler
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
@@ -46,7 +47,7 @@ async def main() -> None:
     services = Services(models=FunctionModel(answer), store=store, events=Teller(), settings=SETTINGS)
     library = ScheduleLibrary(store, services.clock, services.settings.schedules)
     async with Host(services, twelve(services)) as host:
-        if not await store.schedules.list():
+        if not await stored_schedules(store).list():
             for name in ("s0", "s1", "s2"):
                 await store.sessions.get_or_create(name, "ada")
                 where = Destination(name, "hub", {})

@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.store.factory import host_store_from_url
 from tests.fork_server import ForkedProcess
 
@@ -40,7 +41,7 @@ async def kill_goals(tmp_path: Path, *, seed: int, goals: int, kills: int) -> No
     assert set(kept.values()) == {1}
     store = host_store_from_url("sqlite:///host.db", folder=tmp_path)
     await store.open()
-    found = await store.goals.list(limit=1000)
+    found = await stored_goals(store).list(limit=1000)
     assert len(found) == goals + 2
     for goal in found:
         done = {f"{goal.id}/{node.id[1:]}" for node in goal.nodes if node.status == "done"}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from tests.web.driving import TEA, Weather, turn, write
 from tests.web.test_language import english_texts
 from tests.web.test_looks import findings
@@ -73,7 +74,7 @@ async def test_a_goal_is_deleted_after_a_question(host, look) -> None:
     await page.get_by_role("button", name="Delete: Birds").click()
     await dialog.get_by_role("button", name="Delete").click()
     await expect(page.get_by_text("No goals.")).to_be_visible()
-    assert await served.site.services.store.goals.list() == []
+    assert await stored_goals(served.site.services.store).list() == []
 
 
 @pytest.mark.parametrize("name", ["settings", "setup"])

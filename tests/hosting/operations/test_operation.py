@@ -17,6 +17,7 @@ from sophon_hosting.client_api.stored_caller import RunningHostRequired, StoredC
 from sophon_hosting.client_api.token_authentication import User
 from sophon_hosting.client_api.user_sessions import UserSessions
 from sophon_hosting.features.goals.operations import create_goal
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Everything, Needs, NoFields, Request, request_shape
 from sophon_hosting.operations.results import Done
@@ -175,9 +176,9 @@ async def test_the_permissions_hold_where_no_host_runs() -> None:
     request = create_goal.request.validate({"title": "Birds"})
     with pytest.raises(LevelNeeded):
         await create_goal.call(StoredCaller(store, Settings.from_mapping(nothing)), request)
-    assert await store.goals.list(owner=None, limit=10) == []
+    assert await stored_goals(store).list(owner=None, limit=10) == []
     await create_goal.call(StoredCaller(store, Settings.from_mapping(goals)), request)
-    assert len(await store.goals.list(owner=None, limit=10)) == 1
+    assert len(await stored_goals(store).list(owner=None, limit=10)) == 1
     await store.close()
 
 

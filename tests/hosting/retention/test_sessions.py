@@ -12,6 +12,7 @@ from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.retention import BATCH_SIZE, RetentionSweep, SessionDeleter, StoreSessions
@@ -153,8 +154,8 @@ async def test_forgotten_goals_take_the_sessions_that_they_worked_in_along(
     await add_session(store, "chat")
     for number in range(3):
         goal = Goal(f"g{number}", "ada", "Errand", "", session_id="chat", created_at=clock.now())
-        await store.goals.add(goal)
-        assert await store.goals.change(goal.move("cancel", "enough", clock.now())) is not None
+        await stored_goals(store).add(goal)
+        assert await stored_goals(store).change(goal.move("cancel", "enough", clock.now())) is not None
         for session_id in goal.list_work_sessions() if number else ():  # the first one has never worked
             await add_session(store, session_id)
     clock.jump(91 * DAY_SECONDS)
@@ -162,4 +163,4 @@ async def test_forgotten_goals_take_the_sessions_that_they_worked_in_along(
     deleted = await sweep_of(host, None if in_a_host else StoreSessions(store.sessions)).sweep()
     assert deleted["goals"] == 3
     assert [each.id for each in await store.sessions.list()] == ["chat"]
-    assert await store.goals.list() == []
+    assert await stored_goals(store).list() == []

@@ -22,6 +22,7 @@ from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.requests import ScheduleRequest
@@ -179,7 +180,9 @@ class Year:
         commands = GoalCommands(self.store, self.clock, self.host.services.settings.goals, self.host.event_bus)
         goal = await commands.create(owner="ada", title=f"Day {self.day}", session_id="desk")
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while (found := await self.store.goals.find(goal.id)) is not None and (found.is_live or not found.reported):
+            while (found := await stored_goals(self.store).find(goal.id)) is not None and (
+                found.is_live or not found.reported
+            ):
                 await asyncio.sleep(0.001)
                 await self.clock.leap(1)
 

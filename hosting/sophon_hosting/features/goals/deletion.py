@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
@@ -10,7 +11,9 @@ from sophon_hosting.completion import complete
 from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.features.goals.goal_writer import GoalWriter
 from sophon_hosting.features.goals.rules.goal import WORK_SESSION_PREFIX, Goal
-from sophon_hosting.features.goals.store import GoalStore
+
+if TYPE_CHECKING:
+    from sophon_hosting.features.goals.store import GoalStore
 
 MAX_GOALS = 1000
 """Goals of one chat that are deleted with it; the store deletes the rows of all."""
@@ -19,7 +22,7 @@ MAX_GOALS = 1000
 class GoalDeletion:
     """Deletes goals, and ends those of a session that is being deleted."""
 
-    def __init__(self, goals: GoalStore, events: EventCommitter, clock: Clock) -> None:
+    def __init__(self, goals: "GoalStore", events: EventCommitter, clock: Clock) -> None:
         self._goals, self._clock = goals, clock
         self._writer = GoalWriter(goals, events)
 

@@ -24,6 +24,7 @@ from sophon_hosting.features.goals.rules.goal import WORK_SESSION_PREFIX, Goal
 from sophon_hosting.features.goals.rules.task_graph import list_running
 from sophon_hosting.features.goals.step_runs import build_report_request
 from sophon_hosting.features.goals.step_work import STEP_POLL, StepWork
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
@@ -58,7 +59,7 @@ class GoalEngine:
 
     def __init__(self, host: GoalHost, check_owner: CheckOwner | None = None) -> None:
         services = host.services
-        self._settings, self._clock, self._store = services.settings.goals, services.clock, host_store(services)
+        self._settings, self._clock, self._goals = services.settings.goals, services.clock, stored_goals(services.store)
         self._event_bus, self._leadership = host.event_bus, host.membership.leadership
         planner = GoalPlanner(services, review=self._settings.review, pipelines=host.pipelines)
         self._work = GoalWork(host, planner, self.wake, check_owner)
@@ -126,7 +127,7 @@ class GoalEngine:
         """Find goals that a previous process has ended without stopping their steps or reporting."""
         while True:
             try:
-                ended = await self._store.goals.list(states=("completed", "failed", "cancelled"), limit=1000)
+                ended = await self._goals.list(states=("completed", "failed", "cancelled"), limit=1000)
                 break
             except SophonError as error:
                 log_failure(log, error, "the goals could not be read; the next attempt follows")
@@ -137,13 +138,13 @@ class GoalEngine:
         """Look at all goals once; return the seconds until the next look. Raises StoreError."""
         self._looks += 1
         now = self._clock.now()
-        goals = await self._store.goals.list_live()
+        goals = await self._goals.list_live()
         live = frozenset(goal.id for goal in goals)
         self._ended |= self._live - live
         self._live = live
         self._work.forget_others(live)
         for goal_id in list(self._ended):
-            goal = await self._store.goals.find(goal_id)
+            goal = await self._goals.find(goal_id)
             if goal is None or goal.is_live or await self._try(self._work.conclude(goal)) is not None:
                 self._ended.discard(goal_id)
         await self._archive(now)
@@ -182,7 +183,7 @@ class GoalEngine:
         if self._last_archive is not None and now - self._last_archive < ARCHIVE_INTERVAL:
             return
         self._last_archive = now
-        for goal in await self._store.goals.list(states=("completed", "failed", "cancelled"), limit=1000):
+        for goal in await self._goals.list(states=("completed", "failed", "cancelled"), limit=1000):
             if goal.finished_at is not None and now - goal.finished_at >= ARCHIVE_AFTER:
                 archived = goal.move("archive", goal.reason, now)
                 await self._try(self._work.save(replace(archived, reported=True), goal))
@@ -206,7 +207,7 @@ class GoalWork:
         services = host.services
         self._check_owner = check_owner
         self._host, self._settings, self._clock = host, services.settings.goals, services.clock
-        saver = GoalSaver(host_store(services).goals, host.event_bus, services.clock)
+        saver = GoalSaver(stored_goals(services.store), host.event_bus, services.clock)
         self.save = saver.save
         governor = ResourceGovernor(host_store(services).rate_windows, services.clock, self._settings.limits)
         self._plans = PlanWork(host, planner, governor, saver, wake)

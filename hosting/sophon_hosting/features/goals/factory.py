@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sophon.services import Services
+from sophon_hosting.features.goals.stored_goals import stored_goals
 
 if TYPE_CHECKING:
     from sophon.tools.tool import Tool
@@ -47,4 +48,4 @@ def create_goal_deletion(services: Services, events: "EventCommitter") -> "GoalD
     """Return what ends the goals of a session that is being deleted: also with goals off, as some may be stored."""
     from sophon_hosting.features.goals.deletion import GoalDeletion  # lazy: see above
 
-    return GoalDeletion(services.store.goals, events, services.clock)
+    return GoalDeletion(stored_goals(services.store), events, services.clock)

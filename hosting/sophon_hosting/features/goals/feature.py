@@ -39,6 +39,7 @@ FEATURE: Final = Feature(
     session_work=create_goal_deletion,
     tools=list_goal_tools,
     tools_need_host=False,
+    tables=["sophon_hosting.features.goals.store:GoalStore"],
     sweep=delete_ended_goals,
     session_prefixes=["goal"],
 )

@@ -6,14 +6,15 @@ A host that works on the goal reacts to the change; without one it is found at t
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from sophon.autonomy import limit_autonomy, parse_autonomy
 from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, InputError, NotFound, StoreError
 from sophon.settings import GoalBudgetSettings, GoalsSettings
+from sophon.stores.contract import Store
 from sophon_hosting.events.event_committer import EventCommitter
-from sophon_hosting.features.goals.goal_writer import GoalRepository, GoalWriter
+from sophon_hosting.features.goals.goal_writer import GoalWriter
 from sophon_hosting.features.goals.progress import resume_by_person
 from sophon_hosting.features.goals.rules.budget import GoalBudget
 from sophon_hosting.features.goals.rules.goal import (
@@ -23,41 +24,18 @@ from sophon_hosting.features.goals.rules.goal import (
     Goal,
     GoalPriority,
 )
+from sophon_hosting.features.goals.stored_goals import stored_goals
 
 MAX_ATTEMPTS: Final = 8
 """Attempts to change a goal that somebody else changes meanwhile."""
 
 
-class TitledSession(Protocol):
-    """A session with its title."""
-
-    @property
-    def title(self) -> str: ...
-
-
-class SessionRepository(Protocol):
-    """The part of `sophon.stores.sessions.contract.SessionStore` that the commands use."""
-
-    async def get_or_create(self, session_id: str, owner: str) -> TitledSession: ...
-    async def rename(self, session_id: str, title: str) -> None: ...
-    async def delete(self, session_id: str) -> None: ...
-
-
-class GoalStores(Protocol):
-    """The repositories that the commands use; a `Store` has them."""
-
-    @property
-    def goals(self) -> GoalRepository: ...
-    @property
-    def sessions(self) -> SessionRepository: ...
-
-
 class GoalCommands:
     """Changes goals of a store; `events` publishes the event of every transition, which is stored with it."""
 
-    def __init__(self, store: GoalStores, clock: Clock, settings: GoalsSettings, events: EventCommitter) -> None:
-        self._store, self._clock, self._settings = store, clock, settings
-        self._writer = GoalWriter(store.goals, events)
+    def __init__(self, store: Store, clock: Clock, settings: GoalsSettings, events: EventCommitter) -> None:
+        self._sessions, self._goals, self._clock, self._settings = store.sessions, stored_goals(store), clock, settings
+        self._writer = GoalWriter(self._goals, events)
 
     async def create(
         self,
@@ -79,13 +57,13 @@ class GoalCommands:
         )
         goal = replace(goal, priority=PRIORITIES[priority], **where)
         most = self._settings.limits.active_goals
-        session = await self._store.sessions.get_or_create(goal.work_session_id, owner)
+        session = await self._sessions.get_or_create(goal.work_session_id, owner)
         added = await self._writer.add(goal, most_live=most)
         if added is None:
-            await self._store.sessions.delete(goal.work_session_id)
+            await self._sessions.delete(goal.work_session_id)
             raise BudgetExceeded("Goals.Limits.ActiveGoals", most, most, unit="goals")
         if not session.title:
-            await self._store.sessions.rename(goal.work_session_id, f"Goal: {added.title}")
+            await self._sessions.rename(goal.work_session_id, f"Goal: {added.title}")
         return added
 
     async def pause(self, goal_id: str, owner: str | None, *, by: str) -> Goal:
@@ -115,7 +93,7 @@ class GoalCommands:
 
     async def find(self, goal_id: str, owner: str | None) -> Goal:
         """Return a goal of an owner, of anybody with None. Raises NotFound."""
-        goal = await self._store.goals.find(goal_id)
+        goal = await self._goals.find(goal_id)
         if goal is None or owner not in (None, goal.owner):
             raise NotFound("goal", goal_id)
         return goal

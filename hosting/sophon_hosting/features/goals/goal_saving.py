@@ -1,6 +1,7 @@
 """Saving of a goal: one change of the version that was read, with the event of a transition or of a step."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sophon.clock import Clock
 from sophon.errors import ChangedMeanwhile
@@ -8,13 +9,15 @@ from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.features.goals.goal_writer import GoalWriter
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.task_node import TaskNode
-from sophon_hosting.features.goals.store import GoalStore
+
+if TYPE_CHECKING:
+    from sophon_hosting.features.goals.store import GoalStore
 
 
 class GoalSaver:
     """Saves goals, each as a change of the version that was read."""
 
-    def __init__(self, goals: GoalStore, event_bus: EventBus, clock: Clock) -> None:
+    def __init__(self, goals: "GoalStore", event_bus: EventBus, clock: Clock) -> None:
         self._goals, self._clock = goals, clock
         self._writer = GoalWriter(goals, event_bus)
 

@@ -1,37 +1,22 @@
 """Goal writer: stores a new or changed goal together with the event that reports it, so that a kill loses neither."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sophon.events import GoalChanged
 from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.events.session_transactions import BuildRows
 from sophon_hosting.features.goals.rules.goal import Goal
 
-
-class GoalWrite(Protocol):
-    """Result of a write; see `sophon_hosting.features.goals.store.GoalWrite`."""
-
-    @property
-    def goal(self) -> Goal | None: ...
-    @property
-    def seq(self) -> int | None: ...
-
-
-class GoalRepository(Protocol):
-    """The part of `sophon_hosting.features.goals.store.GoalStore` that writes and finds goals."""
-
-    async def add_with_events(
-        self, goal: Goal, events: Callable[[Goal], Sequence[Any]], *, most_live: int | None = None
-    ) -> GoalWrite: ...
-    async def change_with_events(self, goal: Goal, events: Callable[[Goal], Sequence[Any]]) -> GoalWrite: ...
-    async def find(self, goal_id: str) -> Goal | None: ...
+if TYPE_CHECKING:
+    # Named only: clients of a host import the operations, and load no SQLAlchemy.
+    from sophon_hosting.features.goals.store import GoalStore, GoalWrite
 
 
 class GoalWriter:
     """Writes goals with their events. Without a log, as of a chat that does not exist, a change has no event."""
 
-    def __init__(self, goals: GoalRepository, events: EventCommitter) -> None:
+    def __init__(self, goals: "GoalStore", events: EventCommitter) -> None:
         self._goals, self._events = goals, events
 
     async def add(self, goal: Goal, *, most_live: int | None = None) -> Goal | None:
@@ -47,7 +32,7 @@ class GoalWriter:
     async def _commit(
         self,
         goal: Goal,
-        store: Callable[[Callable[[Goal], Sequence[Any]]], Awaitable[GoalWrite]],
+        store: Callable[[Callable[[Goal], Sequence[Any]]], "Awaitable[GoalWrite]"],
         *,
         step: str = "",
         step_status: str = "",

@@ -25,6 +25,7 @@ from sophon.stores.runs.contract import Run, RunStatus
 from sophon.stores.usage.contract import UsageRow
 from sophon_hosting.features.goals.rules.state_machine import GoalState
 from sophon_hosting.features.goals.rules.task_graph import list_running
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
@@ -116,7 +117,7 @@ async def find_agent_refusal(services: Services, user: str) -> str:
 
 async def count_running_agents(services: Services, user: str) -> int:
     """Return how many agents work for a user unattended and wait for nobody. Raises StoreError."""
-    live = await host_store(services).goals.list(owner=user, states=ACTIVE, limit=MAX_COUNTED)
+    live = await stored_goals(services.store).list(owner=user, states=ACTIVE, limit=MAX_COUNTED)
     steps = [node for goal in live for node in list_running(goal.nodes) if not node.tool and not node.waits]
     scheduled: list[str] = []
     statuses: tuple[RunStatus, ...] = ("queued", "running")  # one that was accepted a moment before is queued

@@ -13,6 +13,7 @@ from sophon_hosting.channels.outbound.chat_notices import ChatNotice
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.quiet_entries import UNPROMPTED_KIND
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.store.contract import HostStore
 
 MAX_NOTICES_PER_GOAL = 5
@@ -31,7 +32,7 @@ class GoalNotices:
     """Sends the notices of one channel. A pause has one notice, also if its event is repeated."""
 
     def __init__(self, channel: Channel, store: HostStore, writer: OutboundWriter) -> None:
-        self._channel, self._store, self._writer = channel, store, writer
+        self._channel, self._goals, self._writer = channel, stored_goals(store), writer
         self._sent: OrderedDict[str, frozenset[int]] = OrderedDict()
         """Versions of the goals at the pauses that were told, by goal."""
 
@@ -39,7 +40,7 @@ class GoalNotices:
         """Send the notice of a pause to the chat of the goal, if that is on this channel."""
         goal_id = str(event.data["goal_id"])
         sent = self._sent.get(goal_id, frozenset())
-        goal = await self._store.goals.find(goal_id)
+        goal = await self._goals.find(goal_id)
         if goal is None or goal.pause_kind in ("", "person", "back_off"):
             return
         if goal.version in sent or len(sent) >= MAX_NOTICES_PER_GOAL:

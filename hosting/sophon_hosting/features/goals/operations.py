@@ -19,6 +19,7 @@ from sophon_hosting.features.goals.results import (
     goal_to_json,
 )
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Limit, Request
 from sophon_hosting.operations.results import Done
@@ -30,7 +31,7 @@ Shown = TypeVar("Shown", bound=GoalView)
 
 
 GOAL: Subject[Goal] = Subject(
-    "goal", "goal_id", lambda caller, row: caller.store.goals.find(row), lambda goal: goal.owner
+    "goal", "goal_id", lambda caller, row: stored_goals(caller.store).find(row), lambda goal: goal.owner
 )
 
 
@@ -62,7 +63,7 @@ class NamedGoal(Request):
 @table.operation("GET /api/goals", needs="Read")
 async def list_goals(caller: Caller, request: ListGoals) -> GoalList:
     """List goals, newest first, and whether the host works on any."""
-    found = await caller.store.goals.list(owner=caller.owner_filter(request.everything), limit=request.limit)
+    found = await stored_goals(caller.store).list(owner=caller.owner_filter(request.everything), limit=request.limit)
     items = [_show(caller, goal) for goal in found if request.archived or goal.state != "archived"]
     return {"items": items, "enabled": caller.settings.goals.enabled}
 
@@ -127,7 +128,7 @@ async def delete_goal(caller: Caller, request: NamedGoal, goal: Goal) -> Done:
 
     It is `busy` if a step does not stop within a second: try again.
     """
-    await GoalDeletion(caller.store.goals, caller.events, caller.clock).delete(goal, caller.delete_session)
+    await GoalDeletion(stored_goals(caller.store), caller.events, caller.clock).delete(goal, caller.delete_session)
     return {}
 
 

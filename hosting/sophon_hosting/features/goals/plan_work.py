@@ -16,7 +16,7 @@ from sophon_hosting.features.goals.governor import ResourceGovernor
 from sophon_hosting.features.goals.planning import GoalPlanner, PlanResult
 from sophon_hosting.features.goals.rules.budget import find_exhausted
 from sophon_hosting.features.goals.rules.goal import Goal
-from sophon_hosting.store.contract import host_store
+from sophon_hosting.features.goals.stored_goals import stored_goals
 
 log = logging.getLogger("sophon")
 
@@ -39,7 +39,7 @@ class PlanWork:
     ) -> None:
         services = host.services
         self._planner, self._governor, self._saver, self._wake = planner, governor, saver, wake
-        self._settings, self._clock, self._store = services.settings.goals, services.clock, host_store(services)
+        self._settings, self._clock, self._goals = services.settings.goals, services.clock, stored_goals(services.store)
         self._plans: dict[str, asyncio.Task[None]] = {}
 
     async def stop(self) -> None:
@@ -90,7 +90,7 @@ class PlanWork:
             self._wake()
 
     async def _try_apply_plan(self, goal_id: str, result: PlanResult) -> bool:
-        goal = await self._store.goals.find(goal_id)
+        goal = await self._goals.find(goal_id)
         if goal is None:
             return True
         try:

@@ -18,6 +18,7 @@ from sophon_hosting.features.goals.goal_commands import GoalCommands, budget_fro
 from sophon_hosting.features.goals.rules.budget import GoalSpending, list_budget
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.task_graph import count_statuses
+from sophon_hosting.features.goals.stored_goals import stored_goals
 
 GROUP: Final = "goals"
 MAX_LISTED: Final = 20
@@ -96,7 +97,7 @@ async def goals_create(
 )
 async def goals_list(ctx: Context) -> list[dict[str, object]]:
     """List the goals of this user, newest first."""
-    found = await ctx.services.store.goals.list(owner=ctx.principal, limit=MAX_LISTED * 2)
+    found = await stored_goals(ctx.services.store).list(owner=ctx.principal, limit=MAX_LISTED * 2)
     return [_summarize(goal) for goal in found if goal.state != "archived"][:MAX_LISTED]
 
 

@@ -13,8 +13,10 @@ from sophon.stores.audit.contract import AuditFilter
 from sophon.stores.snapshots.contract import StoredSnapshot
 from sophon.stores.usage.contract import Period
 from sophon.traces.serialization import trace_to_json
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.persons.channel_notes import find_notes
 from sophon_hosting.features.persons.person_files import PersonFiles, PersonFolders
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.features.sessions.session_export import session_record_to_json, session_summary_to_json
 from sophon_hosting.store.contract import HostStore
 
@@ -69,7 +71,7 @@ class PersonExport:
             for said in await store.trajectories.list_feedback(run.id):
                 if said.principal == person:
                     yield {"kind": "feedback", **to_json(said)}
-        for goal in await store.goals.list(owner=person, limit=ALL):
+        for goal in await stored_goals(store).list(owner=person, limit=ALL):
             yield {"kind": "goal", "goal": goal.to_json()}
         for trajectory in await store.trajectories.list(principal=person, limit=ALL):
             yield {"kind": "trajectory", **trajectory.to_json()}
@@ -82,7 +84,7 @@ class PersonExport:
             yield {"kind": "preferences", "preferences": said}
         for grant in await store.grants.list_active(now, principal=person):
             yield {"kind": "grant", **to_json(grant)}
-        for schedule in await store.schedules.list(owner=person):
+        for schedule in await stored_schedules(store).list(owner=person):
             yield {"kind": "schedule", "schedule": to_json(schedule)}
         for token in await store.api_tokens.list(person):
             yield {"kind": "token", **{name: part for name, part in to_json(token).items() if name != "digest"}}

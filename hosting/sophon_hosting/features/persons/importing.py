@@ -18,6 +18,7 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn.options import parse_planning_mode
 from sophon_hosting.features.goals.rules.budget import GoalBudget
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.imports.exported_session import parse_exported_record
 from sophon_hosting.features.imports.importing import UNKNOWN_ORIGIN
 from sophon_hosting.features.persons.export import FORMAT_VERSION
@@ -25,6 +26,7 @@ from sophon_hosting.features.persons.forgetting import check_person
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.quiet_hours import check_quiet_hours
 from sophon_hosting.features.schedules.schedule import Misfire, QuietAction, Schedule, ScheduleKind
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.store.contract import HostStore
 
 CLIENTS: Final = "hub"
@@ -127,10 +129,10 @@ async def _join_family(store: HostStore, session: _Session, person: str) -> None
 
 async def _add_goal(store: HostStore, goal: Goal, person: str) -> bool:
     """Store a goal unless its id exists. It does nothing until a person resumes it, with the limits of this host."""
-    if await store.goals.find(goal.id) is not None:
+    if await stored_goals(store).find(goal.id) is not None:
         return False
     await store.sessions.get_or_create(goal.work_session_id, person)
-    return await store.goals.add(goal) is not None
+    return await stored_goals(store).add(goal) is not None
 
 
 def _parse_goal(data: Mapping[str, Any], person: str) -> Goal:
@@ -261,4 +263,4 @@ async def import_schedule(store: HostStore, person: str, schedule: Schedule) -> 
     """Store a schedule as the person's, if its session is theirs; one that exists stays as it is."""
     session = await store.sessions.find(schedule.session_id)
     if session is not None and session.owner == person:
-        await store.schedules.add(replace(schedule, owner=person, created_by=person))
+        await stored_schedules(store).add(replace(schedule, owner=person, created_by=person))

@@ -20,6 +20,7 @@ FEATURE: Final = Feature(
         FeatureService(lambda process: create_heartbeat(process.host), Phase.TRIGGERS),
     ],
     outbound=build_scheduled_outbound,
+    tables=["sophon_hosting.features.schedules.store:ScheduleStore"],
     sweep=delete_finished_schedules,
     session_prefixes=["heartbeat"],
 )

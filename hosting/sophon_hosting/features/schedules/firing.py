@@ -17,6 +17,7 @@ from sophon_hosting.features.schedules.misfires import choose_firings
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.quiet_hours import find_quiet_end
 from sophon_hosting.features.schedules.schedule import FiringOutcome, QuietAction, Schedule
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.runs.text_origin import OWN_TEXT
@@ -48,7 +49,7 @@ class ScheduleFiring:
 
     def __init__(self, host: Host, check_owner: CheckOwner) -> None:
         self._host, self._check_owner = host, check_owner
-        self._store, self._clock = host_store(host.services).schedules, host.services.clock
+        self._store, self._clock = stored_schedules(host.services.store), host.services.clock
         self._settings = host.services.settings.schedules
         self._governor = find_governor(host.services)
 

@@ -16,6 +16,7 @@ from sophon.stores.runs.contract import Run
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Misfire, QuietAction, Schedule
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.features.schedules.wording import describe_next, describe_recurrence
 
 SHOWN_TIMES: Final = 3
@@ -48,7 +49,7 @@ class ScheduleLibrary:
     """The schedules of a store, with the limits of the settings. Who may do what is decided by who calls."""
 
     def __init__(self, store: Store, clock: Clock, settings: SchedulesSettings) -> None:
-        self._store, self._clock, self._settings = store, clock, settings
+        self._schedules, self._runs, self._clock, self._settings = stored_schedules(store), store.runs, clock, settings
 
     async def add(
         self, request: ScheduleRequest, *, owner: str, destination: Destination, created_by: str | None = None
@@ -77,7 +78,7 @@ class ScheduleLibrary:
             due_at=due_at,
             wake_at=due_at,
         )
-        if not await self._store.schedules.add(schedule, limit=settings.per_user):
+        if not await self._schedules.add(schedule, limit=settings.per_user):
             raise InputError(f"you have {settings.per_user} schedules, which is the limit; remove one first")
         return schedule
 
@@ -110,12 +111,12 @@ class ScheduleLibrary:
 
     async def remove(self, schedule_id: str) -> None:
         """Delete a schedule. Raises NotFound."""
-        if not await self._store.schedules.remove(schedule_id):
+        if not await self._schedules.remove(schedule_id):
             raise NotFound("schedule", schedule_id)
 
     async def get(self, schedule_id: str) -> Schedule:
         """Return a schedule. Raises NotFound."""
-        found = await self._store.schedules.find(schedule_id)
+        found = await self._schedules.find(schedule_id)
         if found is None:
             raise NotFound("schedule", schedule_id)
         return found
@@ -145,7 +146,7 @@ class ScheduleLibrary:
 
     async def find_destination(self, session_id: str) -> Destination | None:
         """Return where answers of a session go, by its newest message; None for a session without any."""
-        newest = await self._store.runs.list(session_id=session_id, limit=1, whole=False)
+        newest = await self._runs.list(session_id=session_id, limit=1, whole=False)
         return Destination.of_run(newest[0]) if newest else None
 
     def _activate(self, schedule: Schedule) -> Schedule:
@@ -185,7 +186,7 @@ class ScheduleLibrary:
             changed = apply(schedule)
             if changed == schedule:
                 return schedule
-            if await self._store.schedules.update(changed):
+            if await self._schedules.update(changed):
                 return replace(changed, version=schedule.version + 1)
         raise InputError(f"{schedule_id} is being changed by others; try again")
 

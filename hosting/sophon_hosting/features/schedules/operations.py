@@ -18,6 +18,7 @@ from sophon_hosting.features.schedules.results import (
     schedule_to_json,
 )
 from sophon_hosting.features.schedules.schedule import Schedule
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Request
 from sophon_hosting.operations.results import Done
@@ -32,7 +33,10 @@ MAY_STOP_ONLY: Final = "an operator may pause and remove the schedules of others
 
 
 SCHEDULE: Subject[Schedule] = Subject(
-    "schedule", "schedule_id", lambda caller, row: caller.store.schedules.find(row), lambda schedule: schedule.owner
+    "schedule",
+    "schedule_id",
+    lambda caller, row: stored_schedules(caller.store).find(row),
+    lambda schedule: schedule.owner,
 )
 
 
@@ -83,7 +87,7 @@ class ScheduleChange(ScheduleFields):
 @table.operation("GET /api/schedules", needs="Read", as_tool=True)
 async def list_schedules(caller: Caller, request: ListSchedules) -> ScheduleList:
     """List the schedules, oldest first, each with its next times and what became of the last one."""
-    found = await caller.store.schedules.list(owner=caller.owner_filter(request.everything))
+    found = await stored_schedules(caller.store).list(owner=caller.owner_filter(request.everything))
     return {"items": [_show(caller, each) for each in found]}
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
+
 if TYPE_CHECKING:
     from sophon_hosting.retention import SweptStore
 
@@ -12,4 +14,4 @@ async def delete_finished_schedules(swept: "SweptStore") -> Mapping[str, int]:
     """Delete the schedules whose last firing was `Retention.Runs` days ago; return how many."""
     if (days := swept.settings.retention.runs) is None:
         return {}
-    return {"schedules": await swept.store.schedules.expire(swept.now - timedelta(days=days))}
+    return {"schedules": await stored_schedules(swept.store).expire(swept.now - timedelta(days=days))}

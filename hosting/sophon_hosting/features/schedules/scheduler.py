@@ -8,6 +8,7 @@ from sophon.failure_log import log_failure
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.features.schedules.firing import CheckOwner, ScheduleFiring
 from sophon_hosting.features.schedules.schedule import Schedule
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host
 from sophon_hosting.store.contract import host_store
 
@@ -33,7 +34,7 @@ class Scheduler:
     def __init__(self, host: Host, check_owner: CheckOwner) -> None:
         self._leadership = host.membership.leadership
         self._clock, self._health = host.services.clock, host_store(host.services).health
-        self._store, self._firing = host_store(host.services).schedules, ScheduleFiring(host, check_owner)
+        self._store, self._firing = stored_schedules(host.services.store), ScheduleFiring(host, check_owner)
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._store.watch(self._changed.set)

@@ -24,6 +24,7 @@ from sophon_hosting.features.schedules.library import Destination, ScheduleLibra
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.requests import MAX_TEXT_CHARACTERS, ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.features.schedules.wishes import follows_from_people
 from sophon_hosting.features.schedules.wording import describe_recurrence, format_moment
 
@@ -157,7 +158,7 @@ async def schedules_remove(ctx: Context, name: str) -> str:
         name: Its id, as schedules.list shows it, or its title.
     """
     schedule = await _find_own(ctx, name)
-    await ctx.services.store.schedules.remove(schedule.id)
+    await stored_schedules(ctx.services.store).remove(schedule.id)
     _announce(ctx, schedule, "removed")
     return f"Schedule {schedule.id} ({schedule.title!r}) is removed."
 
@@ -225,8 +226,8 @@ def _comes_from_client(ctx: Context) -> bool:
 async def _list_visible(ctx: Context) -> list[Schedule]:
     """Return the schedules that may be shown in this turn: a group sees nothing of what a person has elsewhere."""
     if ctx.group:
-        return await ctx.services.store.schedules.list(session_id=ctx.session_id)
-    return await ctx.services.store.schedules.list(owner=ctx.principal)
+        return await stored_schedules(ctx.services.store).list(session_id=ctx.session_id)
+    return await stored_schedules(ctx.services.store).list(owner=ctx.principal)
 
 
 async def _find_own(ctx: Context, name: str) -> Schedule:

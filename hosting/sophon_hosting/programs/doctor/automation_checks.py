@@ -7,7 +7,9 @@ from sophon.composition.configured_parts import list_skill_folders
 from sophon.errors import StoreError
 from sophon.services import Services
 from sophon.settings import Settings
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.schedules.schedule import Schedule
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok, warning
 from sophon_hosting.rendering.value_formatting import format_count
 from sophon_hosting.store.contract import host_store
@@ -48,7 +50,7 @@ async def check_automation(services: Services) -> Sequence[DoctorFinding]:
     """
     store = host_store(services)
     try:
-        schedules, goals = await store.schedules.list(), await store.goals.list_live()
+        schedules, goals = await stored_schedules(store).list(), await stored_goals(store).list_live()
     except StoreError as error:
         return [failed("schedules", str(error), "repair the store")]
     refused = sum(map(is_paused_by_host, schedules))

@@ -21,6 +21,7 @@ from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.factory import create_goal_deletion
 from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.host import Host
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.store.factory import host_store_from_url
@@ -164,7 +165,7 @@ class World:
         return await self.commands.create(owner="ada", title=title, session_id="chat", **more)
 
     async def get(self, goal: Goal) -> Goal:
-        found = await self.store.goals.find(goal.id)
+        found = await stored_goals(self.store).find(goal.id)
         assert found is not None
         return found
 
@@ -192,7 +193,7 @@ class World:
     async def delete_goal(self, goal: Goal) -> None:
         """Delete a goal, as the operation does."""
         host = self.host
-        await GoalDeletion(self.store.goals, host.event_bus, self.clock).delete(goal, host.delete_session)
+        await GoalDeletion(stored_goals(self.store), host.event_bus, self.clock).delete(goal, host.delete_session)
 
     async def delete_session(self, session_id: str) -> None:
         """Delete a session while time goes on."""

@@ -8,6 +8,7 @@ import pytest
 
 from sophon.errors import ChangedMeanwhile
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.host import RunRequest, TaskReceipt
 from tests.hosting.features.goals.conftest import World, plan, step
 from tests.store_urls import store_url as store_url
@@ -97,7 +98,7 @@ async def test_nothing_is_accepted_for_a_goal_that_was_deleted_meanwhile(
     await world.finish(lambda: world.delete_goal(goal))
     assert isinstance(await let_go_on(held), ChangedMeanwhile)
     await world.stop()
-    assert await world.store.goals.find(goal.id) is None
+    assert await stored_goals(world.store).find(goal.id) is None
     assert await world.store.sessions.list() == []
     assert await world.store.runs.list() == []
 
@@ -140,7 +141,7 @@ async def test_a_step_that_was_accepted_just_before_its_goal_was_cancelled_is_st
     noted = Held(knows_a_run)
     host, _ = await world.start()
     await host.queue.pause()  # the run waits until the next start
-    monkeypatch.setattr(world.store.goals, "change", noted.wrap(world.store.goals.change))
+    monkeypatch.setattr(stored_goals(world.store), "change", noted.wrap(stored_goals(world.store).change))
     goal = await world.create()
     await reach(world, noted)
     await world.commands.cancel(goal.id, "ada", by="ada")

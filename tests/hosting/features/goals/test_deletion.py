@@ -11,6 +11,7 @@ import pytest
 from sophon.errors import InputError
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.stores.memories.library import LongTermMemory
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.persons.export import PersonExport
 from sophon_hosting.features.persons.forgetting import PersonForgetting
 from sophon_hosting.features.persons.importing import import_person
@@ -27,7 +28,7 @@ async def test_a_chat_is_deleted_with_its_goals_and_what_they_did(world: World):
     goal = await world.create()
     await world.until(goal, lambda found: len(world.kept) == 2)
     await world.delete_session("chat")
-    assert await world.store.goals.find(goal.id) is None
+    assert await stored_goals(world.store).find(goal.id) is None
     assert await world.store.sessions.list() == []
     assert await world.store.runs.list() == []
     await world.clock.advance(60)
@@ -40,7 +41,7 @@ async def test_a_goal_goes_with_the_session_in_which_it_works(world: World):
     goal = await world.create()
     await world.ended(goal)
     await world.delete_session(goal.work_session_id)
-    assert await world.store.goals.find(goal.id) is None
+    assert await stored_goals(world.store).find(goal.id) is None
     assert [each.id for each in await world.store.sessions.list()] == ["chat"]
 
 
@@ -70,8 +71,8 @@ async def test_a_deleted_goal_leaves_nothing_behind_and_other_conversations_as_t
     assert len(files) == (store_url == SQLITE)
     assert all(traces_in(each, goal.id) for each in files)
     await world.finish(lambda: world.delete_goal(goal))
-    assert await world.store.goals.find(goal.id) is None
-    assert await world.store.goals.find(other.id) is not None
+    assert await stored_goals(world.store).find(goal.id) is None
+    assert await stored_goals(world.store).find(other.id) is not None
     assert {each.id for each in await world.store.sessions.list()} >= {"chat", other.work_session_id}
     assert not [run for run in await world.store.runs.list() if run.session_id.startswith(goal.work_session_id)]
     await world.stop()
@@ -84,9 +85,9 @@ async def test_a_goal_whose_session_of_work_is_gone_is_deleted_too(world: World)
     goal = await world.create()
     await world.commands.pause(goal.id, "ada", by="ada")
     alone = replace(goal, id="alone", state="paused", version=0)
-    assert await world.store.goals.add(alone) is not None
+    assert await stored_goals(world.store).add(alone) is not None
     await world.finish(lambda: world.delete_goal(alone))
-    assert await world.store.goals.find("alone") is None
+    assert await stored_goals(world.store).find("alone") is None
 
 
 async def test_goals_are_exported_imported_and_forgotten(world: World, tmp_path: Path):
@@ -103,12 +104,12 @@ async def test_goals_are_exported_imported_and_forgotten(world: World, tmp_path:
     memory = LongTermMemory(world.store, world.clock, HashingEmbedder())
     forgetting = PersonForgetting(world.store, memory, world.clock, folders, world.delete_session)
     await forgetting.forget("ada")
-    assert await world.store.goals.list() == []
+    assert await stored_goals(world.store).list() == []
     assert await world.store.sessions.list() == []
 
     stored = await import_person(world.store, memory, "eva", items)
     assert stored.goals == 2
-    again = {found.description: found for found in await world.store.goals.list(owner="eva")}
+    again = {found.description: found for found in await stored_goals(world.store).list(owner="eva")}
     assert (again["Pay the Xylophonist"].state, again["Wait"].state) == ("completed", "paused")
     assert {found.autonomy for found in again.values()} == {"Semi"}
     assert (await import_person(world.store, memory, "eva", items)).goals == 0

@@ -12,6 +12,7 @@ from sophon.errors import BudgetExceeded, IllegalTransition
 from sophon.events import GoalChanged
 from sophon_hosting.features.goals import engine, step_work
 from sophon_hosting.features.goals.step_runs import build_step_request
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.tasks.results import task_to_json
 from sophon_hosting.runs.run_acceptance import RunRequest
 from tests.hosting.features.goals.conftest import World, plan, step
@@ -269,7 +270,7 @@ async def test_a_person_has_ten_goals_at_most(world: World):
         await world.create(f"Goal {number}")
     with pytest.raises(BudgetExceeded, match="ActiveGoals"):
         await world.create("One more")
-    assert len(await world.store.goals.list(owner="ada")) == 10
+    assert len(await stored_goals(world.store).list(owner="ada")) == 10
 
 
 @pytest.mark.parametrize(
@@ -339,7 +340,7 @@ async def test_a_step_whose_acceptance_was_cut_off_is_accepted_once(world: World
     cut = replace(done, state="active", finished_at=None, reported=False, next_at=world.clock.now())
     cut = replace(cut, nodes=(replace(done.nodes[0], status="running", run_id="", result=""),))
     # The report may have been noted while the host stopped.
-    assert await world.store.goals.change(replace(cut, version=(await world.get(goal)).version)) is not None
+    assert await stored_goals(world.store).change(replace(cut, version=(await world.get(goal)).version)) is not None
     await world.start()
     again = await world.ended(goal)
     assert (again.state, again.nodes[0].result, world.kept) == ("completed", "kept one", ["one"])
@@ -357,7 +358,7 @@ async def test_without_the_key_of_its_try_the_step_would_have_run_twice(world: W
     await world.stop()
     cut = replace(done, state="active", finished_at=None, reported=True, next_at=world.clock.now())
     cut = replace(cut, nodes=(replace(done.nodes[0], status="running", run_id="", result=""),))
-    assert await world.store.goals.change(replace(cut, version=(await world.get(goal)).version)) is not None
+    assert await stored_goals(world.store).change(replace(cut, version=(await world.get(goal)).version)) is not None
     await world.start()
     await world.ended(goal)
     assert world.kept == ["one", "one"]

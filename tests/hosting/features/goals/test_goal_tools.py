@@ -11,6 +11,7 @@ from sophon.stores.runs.contract import Run
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.goals.tools import build_goal_id, goal_tools
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.host import Host, RunRequest
@@ -70,7 +71,7 @@ class Chat:
         return run
 
     async def goals(self) -> list[str]:
-        return [goal.description for goal in await self.services.store.goals.list()]
+        return [goal.description for goal in await stored_goals(self.services.store).list()]
 
     async def __aenter__(self) -> "Chat":
         await self.host.start()
@@ -119,7 +120,7 @@ async def test_a_goal_is_made_with_the_approval_of_a_person_who_reads_what_it_ma
     async with Chat() as chat:
         run = await chat.say("make a list of birds", decide=Decision.approve())
         assert await chat.goals() == ["a list of birds"]
-        (goal,) = await chat.services.store.goals.list()
+        (goal,) = await stored_goals(chat.services.store).list()
         assert (goal.owner, goal.session_id, goal.priority, goal.state) == ("ada", "chat", 8, "planning")
         (asked,) = await chat.services.store.approvals.list(open_only=False)
         for words in ("a list of birds", "2000 planning_tokens", "3600 runtime_seconds", "from High risk on ask you"):
@@ -213,7 +214,7 @@ async def test_the_offline_model_plans_and_reaches_a_simple_goal() -> None:
         session_id="chat",
     )
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while (found := await services.store.goals.find(goal.id)) is None or not found.reported:
+        while (found := await stored_goals(services.store).find(goal.id)) is None or not found.reported:
             await asyncio.sleep(0.005)
             await clock.advance(0.5)
     assert (found.state, len(found.nodes)) == ("completed", 2)

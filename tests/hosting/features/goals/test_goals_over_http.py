@@ -2,6 +2,8 @@
 
 import httpx
 
+from sophon_hosting.features.goals.stored_goals import stored_goals
+
 GOALS = {"Goals": {"Enabled": True}}
 
 
@@ -101,7 +103,7 @@ async def test_a_goal_reports_to_the_session_of_its_owner_not_to_one_of_the_same
         made = await user.post("/api/goals", json={"title": "Birds", "session_id": "shared"})
         assert (made.status_code, made.json()["session_id"]) == (201, "shared")
     store = api.host.services.store
-    stored = {goal.owner: goal.session_id for goal in await store.goals.list()}
+    stored = {goal.owner: goal.session_id for goal in await stored_goals(store).list()}
     assert len(set(stored.values())) == 2
     for owner, session_id in stored.items():
         assert (await store.sessions.get(session_id)).owner == owner

@@ -12,6 +12,7 @@ from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.runs.run_acceptance import RunRequest, TaskReceipt
@@ -79,7 +80,7 @@ async def test_a_month_of_goals_runs_in_a_second() -> None:
             await commands.resume(goal_id, "ada", by="ada")
     await clock.sleep(86_400 * 2)
     took = time.process_time() - began
-    found = await store.goals.list(limit=1000)
+    found = await stored_goals(store).list(limit=1000)
     assert clock.now() - begin >= timedelta(days=DAYS)
     assert {each.state for each in found} == {"completed", "archived"}
     assert len(found) == DAYS

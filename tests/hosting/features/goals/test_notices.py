@@ -12,6 +12,7 @@ from sophon_hosting.features.goals import notices as goal_notices
 from sophon_hosting.features.goals.goal_writer import build_event
 from sophon_hosting.features.goals.notices import MAX_NOTICES_PER_GOAL, GoalNotices, is_goal_pause
 from sophon_hosting.features.goals.rules.goal import Goal, PauseKind
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -27,11 +28,11 @@ class Chat:
 
     async def pause(self, goal: Goal, kind: PauseKind = "oscillation", reason: str = "no ink") -> WireEvent:
         """Store the next version of the goal as paused, and tell the notices; return the event."""
-        await self.store.goals.add(goal)
-        stored = await self.store.goals.find(goal.id)
+        await stored_goals(self.store).add(goal)
+        stored = await stored_goals(self.store).find(goal.id)
         assert stored is not None
         paused = replace(stored, state="paused", pause_kind=kind, reason=reason)
-        changed = await self.store.goals.change(paused)
+        changed = await stored_goals(self.store).change(paused)
         assert changed is not None
         event = to_wire_event(build_event(changed))
         assert is_goal_pause(event)

@@ -15,6 +15,7 @@ from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.features.goals.planning import GoalPlanner
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.store import GoalEvents, GoalWrite
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from tests.hosting.features.goals.conftest import World, plan, step
 
 
@@ -76,7 +77,7 @@ async def test_of_two_hosts_over_one_store_exactly_one_advances_a_goal(world: Wo
 async def test_without_the_check_of_the_version_both_hosts_would_advance_it(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
-    goals = world.store.goals
+    goals = stored_goals(world.store)
     checked, checked_with_events = goals.change, goals.change_with_events
 
     def unchecked(change: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

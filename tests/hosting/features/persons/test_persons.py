@@ -40,6 +40,7 @@ from sophon_hosting.features.persons.forgetting import Forgotten, PersonForgetti
 from sophon_hosting.features.persons.importing import import_person
 from sophon_hosting.features.persons.person_files import PersonFolders
 from sophon_hosting.features.schedules.schedule import Schedule
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_configured_chain
 from sophon_hosting.store.api_tokens.contract import ApiToken
@@ -152,7 +153,7 @@ async def fill(place: Place, person: str, word: str) -> None:
     )
     await store.preferences.put(person, Preferences(notes=word))
     for schedule_session in (session, "a group"):  # one goes with its session, the other with its owner
-        await store.schedules.add(
+        await stored_schedules(store).add(
             Schedule(
                 *(f"sch-{number}-{schedule_session}", person, schedule_session, "telegram", f"say {word}"),
                 *("cron", "0 8 * * *", "UTC", now, person),
@@ -258,7 +259,7 @@ async def test_sessions_and_memory_come_back_into_an_empty_store(place: Place, t
     assert await place.store.preferences.get(EVA) == Preferences(notes=MARKER)
     assert [each.entry.text for each in await place.memory.search(MARKER, scope=EVA)] == [f"{EVA} is a {MARKER}"]
     # Schedules come back paused, those of its own sessions, and answer there: a chat may be somebody else's now.
-    [schedule] = await place.store.schedules.list(owner=EVA)
+    [schedule] = await stored_schedules(place.store).list(owner=EVA)
     assert (schedule.session_id, schedule.state, schedule.channel) == (f"s-{EVA}", "paused", "hub")
     # What its turns had read is not known here.
     [label] = (await place.store.data_labels.find([session_key(f"s-{EVA}")])).values()

@@ -21,6 +21,7 @@ from sophon_hosting.features.schedules.library import Destination, ScheduleLibra
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.scheduler import Scheduler
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
@@ -69,13 +70,13 @@ class ScheduleWorld:
 
     async def change(self, schedule: Schedule, **changes: Any) -> Schedule:
         """Store a changed schedule, as another process would."""
-        assert await self.store.schedules.update(replace(schedule, **changes))
-        found = await self.store.schedules.find(schedule.id)
+        assert await stored_schedules(self.store).update(replace(schedule, **changes))
+        found = await stored_schedules(self.store).find(schedule.id)
         assert found is not None
         return found
 
     async def get(self, schedule: Schedule) -> Schedule:
-        found = await self.store.schedules.find(schedule.id)
+        found = await stored_schedules(self.store).find(schedule.id)
         assert found is not None
         return found
 

@@ -11,6 +11,7 @@ from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.schedules.factory import create_heartbeat, create_scheduler
 from sophon_hosting.features.schedules.scheduler import Scheduler
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares import DecisionLayer
@@ -70,7 +71,7 @@ async def test_a_reminder_is_made_by_a_fast_path_without_a_question_and_without_
     await host.start()
     await host.accept(RunRequest("remind me in 5 minutes to drink", "s", "ada", "hub", session_owner="ada"))
     await world.until(world.is_done)
-    [made] = await world.store.schedules.list()
+    [made] = await stored_schedules(world.store).list()
     assert (made.text, made.kind, made.due_at) == ("drink", "once", T0 + timedelta(minutes=5))
     assert await world.store.approvals.list() == []
     assert world.asked == []

@@ -11,6 +11,7 @@ from sophon.stores.runs.contract import AcceptResult
 from sophon.testing import VirtualClock
 from sophon_hosting.features.schedules import scheduler as scheduling
 from sophon_hosting.features.schedules.scheduler import Scheduler
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.queue.errors import QueueFull
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.features.schedules.conftest import DAY, HOUR, MINUTE, T0, ScheduleWorld, allow
@@ -71,7 +72,7 @@ async def test_nothing_is_accepted_for_a_schedule_that_was_deleted_or_paused_mea
         """Accept what the host has decided to run after another process has changed the schedule."""
         match what:
             case "schedule":
-                await world.store.schedules.remove(schedule.id)
+                await stored_schedules(world.store).remove(schedule.id)
             case "session":
                 await world.store.sessions.delete("s")
             case _:
@@ -83,7 +84,7 @@ async def test_nothing_is_accepted_for_a_schedule_that_was_deleted_or_paused_mea
     await world.fire(host)
     assert (await world.runs(), world.asked) == ([], [])
     assert bool(await world.store.sessions.find("s")) == (what != "session")
-    found = await world.store.schedules.find(schedule.id)
+    found = await stored_schedules(world.store).find(schedule.id)
     assert found is None if what != "pause" else found is not None and found.state == "paused"
 
 

@@ -14,6 +14,7 @@ from sophon.principals import LOCAL_USER
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.features.goals.governor import build_scope, count_running_agents
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.schedules.heartbeat import Heartbeat
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from tests.hosting.features.schedules.conftest import MINUTE, ScheduleWorld, allow
@@ -135,7 +136,7 @@ async def test_a_schedule_a_heartbeat_and_a_goal_of_one_moment_do_not_pass_one_l
     )
 
     async def is_planned() -> bool:
-        found = await world.store.goals.find(goal.id)
+        found = await stored_goals(world.store).find(goal.id)
         return found is not None and found.state == "active"
 
     await engine.look()

@@ -4,6 +4,7 @@ import httpx
 import pytest
 
 from sophon.stores import InboundKey, Run
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 
 
 async def make(client: httpx.AsyncClient, **body: object) -> httpx.Response:
@@ -56,7 +57,7 @@ async def test_a_schedule_has_its_last_firings_and_shows_no_run_of_somebody_else
     made = (await make(ada, session_id="s")).json()
     runs, path = api.host.services.store.runs, f"/api/schedules/{made['schedule_id']}"
     assert (await ada.get(path)).json()["firings"] == []
-    session = (await api.host.services.store.schedules.find(made["schedule_id"])).session_id
+    session = (await stored_schedules(api.host.services.store).find(made["schedule_id"])).session_id
     for name, owner in (("mine", "ada"), ("other", "bob")):
         key = InboundKey("schedule", made["schedule_id"], f"2026-01-01T08:00:00+00:00 {name}")
         await runs.accept(Run(name, session, owner, "hub", {}, "x", {}), key)

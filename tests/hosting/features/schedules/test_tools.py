@@ -15,6 +15,7 @@ from sophon.tools.untrusted_text import ExternalText
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.schedules import tools as schedule_module
 from sophon_hosting.features.schedules.scheduler import Scheduler
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
@@ -90,10 +91,10 @@ async def test_every_morning_at_eight_makes_a_schedule_after_approval_and_answer
     assert asked.request.tool == "schedules.add"
     assert "every day at 08:00 (UTC)" in asked.request.preview
     assert asked.request.preview.count("08:00") == 4  # in words, and the next three times
-    assert await chat.store.schedules.list() == []
+    assert await stored_schedules(chat.store).list() == []
 
     done = await chat.approve(host, run)
-    [made] = await chat.store.schedules.list()
+    [made] = await stored_schedules(chat.store).list()
     assert (made.owner, made.session_id, made.channel) == ("telegram:5", "chat", "telegram")
     assert (made.text, made.expression) == ("tell me the time", "0 8 * * *")
     assert made.id in str((done.response or {})["text"])
@@ -114,7 +115,7 @@ async def test_a_reminder_to_oneself_is_made_without_a_question(chat: Chat, text
     host = chat.open(OfflineModel())
     await host.start()
     assert (await chat.say(host, text, "suspended")).status == "completed"
-    [made] = await chat.store.schedules.list()
+    [made] = await stored_schedules(chat.store).list()
     assert (made.kind, made.session_id, made.owner) == ("once", "chat", "telegram:5")
     assert await chat.store.approvals.list() == []
 
@@ -135,7 +136,7 @@ async def test_what_repeats_or_is_not_in_the_words_of_the_person_asks(
     host = chat.open(FunctionModel(_calling("schedules.add", arguments)), settings=settings)
     await host.start()
     assert (await chat.say(host, said, "suspended")).status == "suspended"
-    assert await chat.store.schedules.list() == []
+    assert await stored_schedules(chat.store).list() == []
 
 
 async def test_in_a_group_a_reminder_asks(chat: Chat):
@@ -160,7 +161,7 @@ async def test_a_rejected_schedule_is_not_made(chat: Chat):
     run = await chat.say(host, "Every morning at eight tell me the time", "suspended")
     await host.approvals.decide(run.waiting_for[0], Decision.reject("no"), "telegram:5")
     await chat.until(chat.is_done)
-    assert await chat.store.schedules.list() == []
+    assert await stored_schedules(chat.store).list() == []
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,7 @@ async def test_a_page_cannot_make_a_schedule(chat: Chat):
     assert "nobody in it has asked for this schedule" in str((run.response or {})["text"])
     again = await chat.say(host, "and now?", "suspended")  # the page was read in an earlier turn
     assert again.status == "completed"
-    assert await chat.store.schedules.list() == []
+    assert await stored_schedules(chat.store).list() == []
 
 
 async def test_without_the_guard_a_page_would_have_a_person_asked(chat: Chat, monkeypatch: pytest.MonkeyPatch):
@@ -203,7 +204,7 @@ async def test_without_the_guard_a_page_would_have_a_person_asked(chat: Chat, mo
     run = await chat.say(host, "Read the page and summarise it", "suspended")
     assert run.status == "suspended"
     await chat.approve(host, run)
-    assert [each.text for each in await chat.store.schedules.list()] == ["pay Mallory"]
+    assert [each.text for each in await stored_schedules(chat.store).list()] == ["pay Mallory"]
 
 
 async def test_after_a_page_was_read_a_person_can_still_ask_for_a_schedule(chat: Chat):
@@ -238,7 +239,7 @@ async def test_schedules_are_listed_paused_resumed_and_removed_in_the_chat(chat:
     await chat.say(host, f"use schedules.resume with name={made.id}")
     assert (await chat.get(made)).state == "active"
     await chat.say(host, f"remove the reminder {made.id}")
-    assert [each.owner for each in await chat.store.schedules.list()] == ["telegram:6"]
+    assert [each.owner for each in await stored_schedules(chat.store).list()] == ["telegram:6"]
 
 
 async def test_the_limit_of_a_person_is_kept(chat: Chat):

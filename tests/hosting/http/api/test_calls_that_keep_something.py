@@ -11,7 +11,9 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel
 from sophon.turn.provenance import SOURCES_FIELD
 from sophon_hosting.client_api.token_authentication import User
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.registry import register_feature_tools
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_middlewares.inner.approval import approval
 from sophon_middlewares.tool_calls import call_checks
 from tests.hosting.http import conftest
@@ -42,7 +44,9 @@ async def call(api: Any, client: Any, tool: str, *states: str, **body: Any) -> d
 
 async def kept(api: Any) -> list[str]:
     store = api.host.services.store
-    return [each.text for each in await store.schedules.list()] + [each.title for each in await store.goals.list()]
+    return [each.text for each in await stored_schedules(store).list()] + [
+        each.title for each in await stored_goals(store).list()
+    ]
 
 
 @pytest.mark.parametrize("tool", CALLS)

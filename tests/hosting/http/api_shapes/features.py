@@ -5,6 +5,7 @@ import asyncio
 from sophon.learning.trajectories import Trajectory
 from sophon.stores import InboundKey, MemoryEntry, Run
 from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.queue.contract import QueueEntry
 from tests.hosting.features.imports.exports import chatgpt_conversation, claude_conversation, zipped
 from tests.hosting.http.api_shapes.served import PATIENCE_SECONDS, Served
@@ -47,7 +48,7 @@ async def call_schedules(served: Served) -> None:
     body = {"text": "tell me the news", "cron": "0 8 * * *", "session_id": "s", "title": "News"}
     schedule_id = (await served.call("POST /api/schedules", body)).json()["schedule_id"]
     await served.call("POST /api/schedules", {"text": "tell me the news", "cron": "x"}, note="no time")
-    stored = await served.store.schedules.find(schedule_id)
+    stored = await stored_schedules(served.store).find(schedule_id)
     assert stored is not None
     key = InboundKey("schedule", schedule_id, "2026-01-01T08:00:00+00:00 one")
     await served.store.runs.accept(Run("fired", stored.session_id, "ada", "hub", {}, "x", {}), key)

@@ -18,7 +18,9 @@ from sophon.stores.usage.contract import Period, UsageRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.schedules.schedule import Schedule
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from tests.units_of_work import store_checkpoint
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -76,13 +78,13 @@ async def prepare(store: Store, kind: str) -> tuple[Precondition, Callable[[], A
     """Store what a run may be accepted for; return it as it was read, and how it is changed."""
     await store.sessions.get_or_create("home", "ada")
     if kind == "goal":
-        goal = await store.goals.add(Goal("x", "ada", "Title", "Words", session_id="home", created_at=NOON))
+        goal = await stored_goals(store).add(Goal("x", "ada", "Title", "Words", session_id="home", created_at=NOON))
         assert goal is not None
-        return Precondition("goal", "x", goal.version), lambda: store.goals.change(goal)
+        return Precondition("goal", "x", goal.version), lambda: stored_goals(store).change(goal)
     if kind == "schedule":
         schedule = Schedule("x", "ada", "home", "hub", "text", "interval", "60", "UTC", NOON, "ada")
-        await store.schedules.add(schedule)
-        return Precondition("schedule", "x", schedule.version), lambda: store.schedules.update(schedule)
+        await stored_schedules(store).add(schedule)
+        return Precondition("schedule", "x", schedule.version), lambda: stored_schedules(store).update(schedule)
     await store.runs.accept(message("x", "home"))
     return Precondition("run", "x", 0), lambda: store.runs.begin("x", NOON)
 

@@ -10,7 +10,9 @@ from sophon.stores.runs.contract import Run, RunOutcome
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import VirtualClock
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.schedules.schedule import Schedule
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 
 DAY_SECONDS = 86_400
 
@@ -64,7 +66,7 @@ async def test_a_session_with_a_schedule_that_goes_on_is_not_idle(
     host_store: Store, clock: VirtualClock, state: str, idle: list[str]
 ) -> None:
     await add_session(host_store, "s")
-    await host_store.schedules.add(schedule("s", clock.now(), state))
+    await stored_schedules(host_store).add(schedule("s", clock.now(), state))
     await clock.advance(DAY_SECONDS)
     assert list(await host_store.sessions.list_idle(clock.now())) == idle
 
@@ -75,13 +77,13 @@ async def test_the_chat_of_a_live_goal_and_the_sessions_that_a_goal_works_in_are
     goal = Goal("g1", "ada", "Errand", "", session_id="chat", created_at=clock.now())
     for name in ("chat", *goal.list_work_sessions(), "goal-g10", "goal-"):
         await add_session(host_store, name)
-    await host_store.goals.add(goal)
+    await stored_goals(host_store).add(goal)
     await clock.advance(DAY_SECONDS)
     assert list(await host_store.sessions.list_idle(clock.now())) == ["goal-g10", "goal-"]
-    ended = await host_store.goals.change(goal.move("cancel", "enough", clock.now()))
+    ended = await stored_goals(host_store).change(goal.move("cancel", "enough", clock.now()))
     assert ended is not None
     assert list(await host_store.sessions.list_idle(clock.now())) == ["chat", "goal-g10", "goal-"]
-    assert await host_store.goals.remove("g1")
+    assert await stored_goals(host_store).remove("g1")
     assert "goal-g1" in await host_store.sessions.list_idle(clock.now())
 
 

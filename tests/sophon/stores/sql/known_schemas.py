@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import create_mock_engine
+from sqlalchemy.schema import sort_tables
 
 from sophon.stores.sql.schema_migration import create_tables, newest_version
 from sophon_hosting.store.sql_host_store import SqlHostStore
@@ -31,7 +32,8 @@ def render_schema(engine: str) -> str:
         statements.append("\n".join(line.rstrip() for line in lines if line.strip()))
 
     mock = create_mock_engine(ENGINES[engine], note)
-    create_tables(mock, SqlHostStore("memory://").tables)
+    for table in sort_tables(sorted(SqlHostStore("memory://").tables, key=lambda each: each.name)):
+        create_tables(mock, [table])
     # A table has its indexes in no order.
     tables = [each for each in statements if each.startswith("CREATE TABLE")]
     return "".join(f"{each};\n" for each in (*tables, *sorted(set(statements).difference(tables))))

@@ -17,6 +17,7 @@ from sophon.stores.sql.row_keys import to_key
 from sophon.stores.sql.schema import metadata
 from sophon.stores.vectors.contract import POLICIES
 from sophon.testing import VirtualClock
+from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 from tests.databases import SQLITE, copy_database
@@ -45,7 +46,11 @@ KINDS: dict[str, tuple[str, dict[str, Any], Expire]] = {
     "alerts": ("budget_alerts", {"period": "2026-01"}, lambda store: store.usage.expire_accounts("2026-06-01")),
     "audit": ("audit", {}, lambda store: store.audit.expire(NOW)),
     "traces of turns": ("turn_traces", {}, lambda store: store.traces.expire(NOW)),
-    "schedules": ("schedules", {"state": "finished", "last_due_at": OLD}, lambda store: store.schedules.expire(NOW)),
+    "schedules": (
+        "schedules",
+        {"state": "finished", "last_due_at": OLD},
+        lambda store: stored_schedules(store).expire(NOW),
+    ),
     "runs": ("runs", {"session_id": "s", "finished_at": OLD}, lambda store: store.runs.expire(NOW)),
     "events": ("events", {}, lambda store: store.events.expire(NOW)),
 }

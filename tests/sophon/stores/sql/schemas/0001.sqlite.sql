@@ -1,133 +1,15 @@
-CREATE TABLE notes (
-    number INTEGER NOT NULL,
-    channel TEXT NOT NULL,
-    account TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    "key" TEXT NOT NULL,
-    value TEXT NOT NULL,
-    at DATETIME NOT NULL,
-    PRIMARY KEY (number),
-    CONSTRAINT notes_are_unique UNIQUE (channel, account, kind, "key")
-);
-CREATE TABLE events (
-    "key" INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    task_id TEXT NOT NULL,
-    data TEXT NOT NULL,
-    at DATETIME NOT NULL,
-    PRIMARY KEY ("key")
-);
-CREATE TABLE traces (
-    "key" INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    task_id TEXT NOT NULL,
-    data TEXT NOT NULL,
-    at DATETIME NOT NULL,
-    PRIMARY KEY ("key")
-);
-CREATE TABLE turn_traces (
-    number INTEGER NOT NULL,
-    run_id TEXT NOT NULL,
-    session_id TEXT NOT NULL,
-    principal TEXT NOT NULL,
-    ended_at DATETIME NOT NULL,
-    day TEXT NOT NULL,
-    status TEXT NOT NULL,
-    working_ms BIGINT NOT NULL,
-    tokens BIGINT NOT NULL,
-    cost_micros BIGINT NOT NULL,
-    data TEXT NOT NULL,
-    PRIMARY KEY (number),
-    UNIQUE (run_id)
-);
-CREATE TABLE preferences (
-    person TEXT NOT NULL,
-    data TEXT NOT NULL,
-    updated_at DATETIME NOT NULL,
-    PRIMARY KEY (person)
-);
-CREATE TABLE leases (
-    number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
-    name TEXT NOT NULL,
-    holder TEXT NOT NULL,
-    until DATETIME NOT NULL,
-    schema_version TEXT NOT NULL,
-    details TEXT,
-    UNIQUE (name)
-);
-CREATE TABLE probes (
-    number INTEGER NOT NULL,
-    at DATETIME NOT NULL,
-    PRIMARY KEY (number)
-);
-CREATE TABLE route_averages (
-    model TEXT NOT NULL,
-    tier TEXT NOT NULL,
-    task_type TEXT NOT NULL,
-    calls BIGINT NOT NULL,
-    failures BIGINT NOT NULL,
-    scored BIGINT NOT NULL,
-    cost_micros DOUBLE,
-    latency_ms DOUBLE,
-    quality DOUBLE,
-    updated_at DATETIME NOT NULL,
-    rated BIGINT DEFAULT '0' NOT NULL,
-    said DOUBLE,
-    PRIMARY KEY (model, tier, task_type)
-);
-CREATE TABLE trajectories (
-    number INTEGER NOT NULL,
-    run_id TEXT NOT NULL,
-    session_id TEXT NOT NULL,
-    principal TEXT NOT NULL,
-    task_type TEXT NOT NULL,
-    at DATETIME NOT NULL,
-    quality DOUBLE,
-    feedback DOUBLE,
-    data TEXT NOT NULL,
-    PRIMARY KEY (number),
-    UNIQUE (run_id)
-);
-CREATE TABLE feedback (
-    run_id TEXT NOT NULL,
-    principal TEXT NOT NULL,
-    session_id TEXT NOT NULL,
-    value DOUBLE NOT NULL,
-    text TEXT NOT NULL,
-    source TEXT NOT NULL,
-    at DATETIME NOT NULL,
-    PRIMARY KEY (run_id, principal)
-);
-CREATE TABLE memories (
-    number INTEGER NOT NULL,
+CREATE TABLE api_tokens (
     id TEXT NOT NULL,
-    scope TEXT NOT NULL,
-    category TEXT NOT NULL,
-    text TEXT NOT NULL,
-    origin TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    name TEXT NOT NULL,
+    scopes TEXT NOT NULL,
     created_at DATETIME NOT NULL,
-    sources TEXT,
-    reach TEXT DEFAULT 'owner' NOT NULL,
-    agent TEXT DEFAULT '' NOT NULL,
-    session_id TEXT DEFAULT '' NOT NULL,
-    words TEXT DEFAULT '' NOT NULL,
-    entities TEXT,
-    relations TEXT,
-    PRIMARY KEY (number),
-    UNIQUE (id)
-);
-CREATE TABLE vectors (
-    number INTEGER NOT NULL,
-    namespace TEXT NOT NULL,
-    "key" TEXT NOT NULL,
-    embedder TEXT NOT NULL,
-    dimensions INTEGER NOT NULL,
-    blob BLOB NOT NULL,
-    data TEXT NOT NULL,
-    at DATETIME NOT NULL,
-    session_id TEXT NOT NULL,
-    PRIMARY KEY (number),
-    CONSTRAINT vector_keys_are_unique UNIQUE (namespace, "key")
+    expires_at DATETIME,
+    last_used_at DATETIME,
+    revoked_at DATETIME,
+    PRIMARY KEY (id),
+    CONSTRAINT api_token_digests_are_unique UNIQUE (digest)
 );
 CREATE TABLE approvals (
     number INTEGER NOT NULL,
@@ -140,31 +22,36 @@ CREATE TABLE approvals (
     PRIMARY KEY (number),
     UNIQUE (id)
 );
-CREATE TABLE journal (
-    turn TEXT NOT NULL,
-    run_id TEXT NOT NULL,
-    call_id TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    result TEXT,
-    PRIMARY KEY (turn, run_id, call_id)
-);
-CREATE TABLE sub_agents (
+CREATE TABLE attachments (
     number INTEGER NOT NULL,
     id TEXT NOT NULL,
-    task_id TEXT NOT NULL,
-    parent_id TEXT NOT NULL,
-    agent TEXT NOT NULL,
-    session_id TEXT NOT NULL,
-    principal TEXT NOT NULL,
-    task TEXT NOT NULL,
-    state TEXT NOT NULL,
-    depth INTEGER NOT NULL,
+    owner TEXT NOT NULL,
+    name TEXT NOT NULL,
+    media_type TEXT NOT NULL,
+    size BIGINT NOT NULL,
+    tokens BIGINT NOT NULL,
     created_at DATETIME NOT NULL,
-    finished_at DATETIME,
-    detail TEXT NOT NULL,
-    cancel_requested BOOLEAN NOT NULL,
+    content BLOB NOT NULL,
     PRIMARY KEY (number),
     UNIQUE (id)
+);
+CREATE TABLE attempts (
+    number INTEGER NOT NULL,
+    day TEXT NOT NULL,
+    month TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    model TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    input_tokens BIGINT NOT NULL,
+    output_tokens BIGINT NOT NULL,
+    cached_input_tokens BIGINT NOT NULL,
+    cost_micros BIGINT NOT NULL,
+    at DATETIME NOT NULL,
+    unpriced_tokens BIGINT DEFAULT '0' NOT NULL,
+    calls BIGINT DEFAULT '1' NOT NULL,
+    PRIMARY KEY (number)
 );
 CREATE TABLE audit (
     number BIGINT NOT NULL,
@@ -197,11 +84,26 @@ CREATE TABLE audit_chain (
     anchor_hash TEXT NOT NULL,
     PRIMARY KEY (number)
 );
-CREATE TABLE rate_events (
-    number INTEGER NOT NULL,
-    scope TEXT NOT NULL,
+CREATE TABLE budget_alerts (
+    provider TEXT NOT NULL,
+    period TEXT NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (provider, period, name)
+);
+CREATE TABLE claims (
+    id TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    day TEXT NOT NULL,
+    month TEXT NOT NULL,
+    tokens BIGINT NOT NULL,
+    micros BIGINT NOT NULL,
     at DATETIME NOT NULL,
-    PRIMARY KEY (number)
+    host TEXT NOT NULL,
+    pid BIGINT NOT NULL,
+    process TEXT NOT NULL,
+    payer TEXT DEFAULT '' NOT NULL,
+    task_type TEXT DEFAULT '' NOT NULL,
+    PRIMARY KEY (id)
 );
 CREATE TABLE data_labels (
     "key" TEXT NOT NULL,
@@ -209,6 +111,38 @@ CREATE TABLE data_labels (
     private BOOLEAN NOT NULL,
     untrusted BOOLEAN NOT NULL,
     PRIMARY KEY ("key")
+);
+CREATE TABLE events (
+    "key" INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    data TEXT NOT NULL,
+    at DATETIME NOT NULL,
+    PRIMARY KEY ("key")
+);
+CREATE TABLE feedback (
+    run_id TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    value DOUBLE NOT NULL,
+    text TEXT NOT NULL,
+    source TEXT NOT NULL,
+    at DATETIME NOT NULL,
+    PRIMARY KEY (run_id, principal)
+);
+CREATE TABLE goals (
+    number INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    work_session_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    finished_at DATETIME,
+    version BIGINT NOT NULL,
+    data TEXT NOT NULL,
+    PRIMARY KEY (number),
+    UNIQUE (id)
 );
 CREATE TABLE grants (
     number INTEGER NOT NULL,
@@ -228,48 +162,73 @@ CREATE TABLE grants (
     PRIMARY KEY (number),
     UNIQUE (id)
 );
-CREATE TABLE snapshots (
-    owner TEXT NOT NULL,
-    number BIGINT NOT NULL,
-    id TEXT NOT NULL,
-    at DATETIME NOT NULL,
-    session_id TEXT NOT NULL,
+CREATE TABLE journal (
+    turn TEXT NOT NULL,
     run_id TEXT NOT NULL,
     call_id TEXT NOT NULL,
     tool TEXT NOT NULL,
-    files TEXT NOT NULL,
-    previous_hash TEXT NOT NULL,
-    hash TEXT NOT NULL,
-    PRIMARY KEY (owner, number),
-    UNIQUE (id)
+    result TEXT,
+    PRIMARY KEY (turn, run_id, call_id)
 );
-CREATE TABLE snapshot_chains (
-    owner TEXT NOT NULL,
-    last_number BIGINT NOT NULL,
-    last_hash TEXT NOT NULL,
-    anchor_number BIGINT NOT NULL,
-    anchor_hash TEXT NOT NULL,
-    PRIMARY KEY (owner)
+CREATE TABLE leases (
+    number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    until DATETIME NOT NULL,
+    schema_version TEXT NOT NULL,
+    details TEXT,
+    UNIQUE (name)
 );
-CREATE TABLE sessions (
+CREATE TABLE memories (
     number INTEGER NOT NULL,
     id TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    title TEXT NOT NULL,
-    model TEXT,
-    last_seq BIGINT NOT NULL,
-    said BIGINT NOT NULL,
+    scope TEXT NOT NULL,
+    category TEXT NOT NULL,
+    text TEXT NOT NULL,
+    origin TEXT NOT NULL,
     created_at DATETIME NOT NULL,
-    updated_at DATETIME NOT NULL,
-    planning TEXT,
-    forked_from TEXT,
-    forked_at BIGINT,
-    family TEXT,
-    provisional_title TEXT DEFAULT '' NOT NULL,
-    pinned BOOLEAN DEFAULT 0 NOT NULL,
-    archived BOOLEAN DEFAULT 0 NOT NULL,
+    sources TEXT,
+    reach TEXT DEFAULT 'owner' NOT NULL,
+    agent TEXT DEFAULT '' NOT NULL,
+    session_id TEXT DEFAULT '' NOT NULL,
+    words TEXT DEFAULT '' NOT NULL,
+    entities TEXT,
+    relations TEXT,
     PRIMARY KEY (number),
     UNIQUE (id)
+);
+CREATE TABLE message_index (
+    name TEXT NOT NULL,
+    value BIGINT NOT NULL,
+    PRIMARY KEY (name)
+);
+CREATE TABLE notes (
+    number INTEGER NOT NULL,
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    "key" TEXT NOT NULL,
+    value TEXT NOT NULL,
+    at DATETIME NOT NULL,
+    PRIMARY KEY (number),
+    CONSTRAINT notes_are_unique UNIQUE (channel, account, kind, "key")
+);
+CREATE TABLE preferences (
+    person TEXT NOT NULL,
+    data TEXT NOT NULL,
+    updated_at DATETIME NOT NULL,
+    PRIMARY KEY (person)
+);
+CREATE TABLE probes (
+    number INTEGER NOT NULL,
+    at DATETIME NOT NULL,
+    PRIMARY KEY (number)
+);
+CREATE TABLE rate_events (
+    number INTEGER NOT NULL,
+    scope TEXT NOT NULL,
+    at DATETIME NOT NULL,
+    PRIMARY KEY (number)
 );
 CREATE TABLE records (
     "key" INTEGER NOT NULL,
@@ -281,82 +240,20 @@ CREATE TABLE records (
     at DATETIME NOT NULL,
     PRIMARY KEY ("key")
 );
-CREATE TABLE message_index (
-    name TEXT NOT NULL,
-    value BIGINT NOT NULL,
-    PRIMARY KEY (name)
-);
-CREATE TABLE attachments (
-    number INTEGER NOT NULL,
-    id TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    name TEXT NOT NULL,
-    media_type TEXT NOT NULL,
-    size BIGINT NOT NULL,
-    tokens BIGINT NOT NULL,
-    created_at DATETIME NOT NULL,
-    content BLOB NOT NULL,
-    PRIMARY KEY (number),
-    UNIQUE (id)
-);
-CREATE TABLE spending (
-    provider TEXT NOT NULL,
-    period TEXT NOT NULL,
-    amount BIGINT NOT NULL,
-    PRIMARY KEY (provider, period)
-);
-CREATE TABLE claims (
-    id TEXT NOT NULL,
-    provider TEXT NOT NULL,
-    day TEXT NOT NULL,
-    month TEXT NOT NULL,
-    tokens BIGINT NOT NULL,
-    micros BIGINT NOT NULL,
-    at DATETIME NOT NULL,
-    host TEXT NOT NULL,
-    pid BIGINT NOT NULL,
-    process TEXT NOT NULL,
-    payer TEXT DEFAULT '' NOT NULL,
-    task_type TEXT DEFAULT '' NOT NULL,
-    PRIMARY KEY (id)
-);
-CREATE TABLE budget_alerts (
-    provider TEXT NOT NULL,
-    period TEXT NOT NULL,
-    name TEXT NOT NULL,
-    PRIMARY KEY (provider, period, name)
-);
-CREATE TABLE attempts (
-    number INTEGER NOT NULL,
-    day TEXT NOT NULL,
-    month TEXT NOT NULL,
-    provider TEXT NOT NULL,
+CREATE TABLE route_averages (
     model TEXT NOT NULL,
-    purpose TEXT NOT NULL,
-    session_id TEXT NOT NULL,
-    run_id TEXT NOT NULL,
-    input_tokens BIGINT NOT NULL,
-    output_tokens BIGINT NOT NULL,
-    cached_input_tokens BIGINT NOT NULL,
-    cost_micros BIGINT NOT NULL,
-    at DATETIME NOT NULL,
-    unpriced_tokens BIGINT DEFAULT '0' NOT NULL,
-    calls BIGINT DEFAULT '1' NOT NULL,
-    PRIMARY KEY (number)
-);
-CREATE TABLE goals (
-    number INTEGER NOT NULL,
-    id TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    session_id TEXT NOT NULL,
-    work_session_id TEXT NOT NULL,
-    state TEXT NOT NULL,
-    priority INTEGER NOT NULL,
-    finished_at DATETIME,
-    version BIGINT NOT NULL,
-    data TEXT NOT NULL,
-    PRIMARY KEY (number),
-    UNIQUE (id)
+    tier TEXT NOT NULL,
+    task_type TEXT NOT NULL,
+    calls BIGINT NOT NULL,
+    failures BIGINT NOT NULL,
+    scored BIGINT NOT NULL,
+    cost_micros DOUBLE,
+    latency_ms DOUBLE,
+    quality DOUBLE,
+    updated_at DATETIME NOT NULL,
+    rated BIGINT DEFAULT '0' NOT NULL,
+    said DOUBLE,
+    PRIMARY KEY (model, tier, task_type)
 );
 CREATE TABLE schedules (
     number INTEGER NOT NULL,
@@ -388,18 +285,128 @@ CREATE TABLE schedules (
     PRIMARY KEY (number),
     UNIQUE (id)
 );
-CREATE TABLE api_tokens (
+CREATE TABLE sessions (
+    number INTEGER NOT NULL,
     id TEXT NOT NULL,
-    digest TEXT NOT NULL,
-    principal TEXT NOT NULL,
-    name TEXT NOT NULL,
-    scopes TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    title TEXT NOT NULL,
+    model TEXT,
+    last_seq BIGINT NOT NULL,
+    said BIGINT NOT NULL,
     created_at DATETIME NOT NULL,
-    expires_at DATETIME,
-    last_used_at DATETIME,
-    revoked_at DATETIME,
-    PRIMARY KEY (id),
-    CONSTRAINT api_token_digests_are_unique UNIQUE (digest)
+    updated_at DATETIME NOT NULL,
+    planning TEXT,
+    forked_from TEXT,
+    forked_at BIGINT,
+    family TEXT,
+    provisional_title TEXT DEFAULT '' NOT NULL,
+    pinned BOOLEAN DEFAULT 0 NOT NULL,
+    archived BOOLEAN DEFAULT 0 NOT NULL,
+    PRIMARY KEY (number),
+    UNIQUE (id)
+);
+CREATE TABLE snapshot_chains (
+    owner TEXT NOT NULL,
+    last_number BIGINT NOT NULL,
+    last_hash TEXT NOT NULL,
+    anchor_number BIGINT NOT NULL,
+    anchor_hash TEXT NOT NULL,
+    PRIMARY KEY (owner)
+);
+CREATE TABLE snapshots (
+    owner TEXT NOT NULL,
+    number BIGINT NOT NULL,
+    id TEXT NOT NULL,
+    at DATETIME NOT NULL,
+    session_id TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    call_id TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    files TEXT NOT NULL,
+    previous_hash TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    PRIMARY KEY (owner, number),
+    UNIQUE (id)
+);
+CREATE TABLE spending (
+    provider TEXT NOT NULL,
+    period TEXT NOT NULL,
+    amount BIGINT NOT NULL,
+    PRIMARY KEY (provider, period)
+);
+CREATE TABLE sub_agents (
+    number INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    parent_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    task TEXT NOT NULL,
+    state TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    created_at DATETIME NOT NULL,
+    finished_at DATETIME,
+    detail TEXT NOT NULL,
+    cancel_requested BOOLEAN NOT NULL,
+    PRIMARY KEY (number),
+    UNIQUE (id)
+);
+CREATE TABLE traces (
+    "key" INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    data TEXT NOT NULL,
+    at DATETIME NOT NULL,
+    PRIMARY KEY ("key")
+);
+CREATE TABLE trajectories (
+    number INTEGER NOT NULL,
+    run_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    task_type TEXT NOT NULL,
+    at DATETIME NOT NULL,
+    quality DOUBLE,
+    feedback DOUBLE,
+    data TEXT NOT NULL,
+    PRIMARY KEY (number),
+    UNIQUE (run_id)
+);
+CREATE TABLE turn_traces (
+    number INTEGER NOT NULL,
+    run_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    ended_at DATETIME NOT NULL,
+    day TEXT NOT NULL,
+    status TEXT NOT NULL,
+    working_ms BIGINT NOT NULL,
+    tokens BIGINT NOT NULL,
+    cost_micros BIGINT NOT NULL,
+    data TEXT NOT NULL,
+    PRIMARY KEY (number),
+    UNIQUE (run_id)
+);
+CREATE TABLE vectors (
+    number INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    "key" TEXT NOT NULL,
+    embedder TEXT NOT NULL,
+    dimensions INTEGER NOT NULL,
+    blob BLOB NOT NULL,
+    data TEXT NOT NULL,
+    at DATETIME NOT NULL,
+    session_id TEXT NOT NULL,
+    PRIMARY KEY (number),
+    CONSTRAINT vector_keys_are_unique UNIQUE (namespace, "key")
+);
+CREATE TABLE attachment_uses (
+    session INTEGER NOT NULL,
+    attachment INTEGER NOT NULL,
+    PRIMARY KEY (session, attachment),
+    FOREIGN KEY(session) REFERENCES sessions (number) ON DELETE CASCADE,
+    FOREIGN KEY(attachment) REFERENCES attachments (number) ON DELETE CASCADE
 );
 CREATE TABLE event_logs (
     number INTEGER NOT NULL,
@@ -440,12 +447,22 @@ CREATE TABLE texts (
     PRIMARY KEY (session, id),
     FOREIGN KEY(session) REFERENCES sessions (number) ON DELETE CASCADE
 );
-CREATE TABLE attachment_uses (
-    session INTEGER NOT NULL,
-    attachment INTEGER NOT NULL,
-    PRIMARY KEY (session, attachment),
-    FOREIGN KEY(session) REFERENCES sessions (number) ON DELETE CASCADE,
-    FOREIGN KEY(attachment) REFERENCES attachments (number) ON DELETE CASCADE
+CREATE TABLE checkpoint_logs (
+    run INTEGER NOT NULL,
+    log BIGINT NOT NULL,
+    position BIGINT NOT NULL,
+    entry TEXT NOT NULL,
+    PRIMARY KEY (run, log, position),
+    FOREIGN KEY(run) REFERENCES runs (number) ON DELETE CASCADE
+)
+ WITHOUT ROWID;
+CREATE TABLE inbound (
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    external_id TEXT NOT NULL,
+    run INTEGER NOT NULL,
+    PRIMARY KEY (channel, account, external_id),
+    FOREIGN KEY(run) REFERENCES runs (number) ON DELETE CASCADE
 );
 CREATE TABLE outbound (
     number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -473,23 +490,6 @@ CREATE TABLE outbound (
     delivered BOOLEAN DEFAULT 0 NOT NULL,
     UNIQUE (id),
     FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE
-);
-CREATE TABLE checkpoint_logs (
-    run INTEGER NOT NULL,
-    log BIGINT NOT NULL,
-    position BIGINT NOT NULL,
-    entry TEXT NOT NULL,
-    PRIMARY KEY (run, log, position),
-    FOREIGN KEY(run) REFERENCES runs (number) ON DELETE CASCADE
-)
- WITHOUT ROWID;
-CREATE TABLE inbound (
-    channel TEXT NOT NULL,
-    account TEXT NOT NULL,
-    external_id TEXT NOT NULL,
-    run INTEGER NOT NULL,
-    PRIMARY KEY (channel, account, external_id),
-    FOREIGN KEY(run) REFERENCES runs (number) ON DELETE CASCADE
 );
 CREATE INDEX approvals_by_session ON approvals (session_id);
 CREATE INDEX approvals_open ON approvals (asked_at, number) WHERE decision IS NULL;

@@ -1,0 +1,16 @@
+"""The goals of a store, for who has a store and loads no SQLAlchemy by being imported."""
+
+from typing import TYPE_CHECKING, cast
+
+from sophon.stores.contract import Store
+from sophon_hosting.store.contract import HostStore
+
+if TYPE_CHECKING:
+    from sophon_hosting.features.goals.store import GoalStore
+
+
+def stored_goals(store: Store) -> "GoalStore":
+    """Return the repository of the goals of a host's store, as a host or one of its turns has it."""
+    from sophon_hosting.features.goals.store import GoalStore  # lazy: see above
+
+    return cast(HostStore, store).part(GoalStore)
