@@ -7,7 +7,7 @@ it uses.
 import importlib
 from typing import TYPE_CHECKING
 
-from sophon import redaction
+from sophon import error_redaction
 from sophon._version import __version__
 
 if TYPE_CHECKING:
@@ -70,13 +70,15 @@ __all__ = [
 ]
 
 
-def _load_redact() -> redaction.Redact:
-    from sophon.security.redaction import redact  # lazy: the rules about secrets are loaded with the first text
+def _load_redact() -> error_redaction.Redact:
+    from sophon.security.redaction.text_redaction import (
+        redact,  # lazy: the rules about secrets are loaded with the first text
+    )
 
     return redact
 
 
-redaction.install(_load_redact)
+error_redaction.install(_load_redact)
 
 
 def __getattr__(name: str) -> object:

@@ -11,8 +11,8 @@ from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import ToolError
 from sophon.principals import LOCAL_USER
 from sophon.security.credential_hosts import HostPattern, parse_host_pattern
-from sophon.security.http_headers import normalize_header_name
-from sophon.security.known_secrets import KNOWN_SECRETS, MARKER, MIN_CHARACTERS, compile_values
+from sophon.security.redaction.known_secrets import KNOWN_SECRETS, MARKER, MIN_CHARACTERS, compile_values
+from sophon.security.reserved_headers import normalize_header_name
 from sophon.settings.sections.vault import CredentialSettings
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from sophon.security.known_secrets import KNOWN_SECRETS
+from sophon.security.redaction.known_secrets import KNOWN_SECRETS
 from tests import properties
 
 BROWSER_TESTS = Path(__file__).parent / "web"

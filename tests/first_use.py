@@ -5,7 +5,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from sophon.security.known_secrets import KNOWN_SECRETS
+from sophon.security.redaction.known_secrets import KNOWN_SECRETS
 from sophon.services import Services
 from sophon.settings import load_settings
 from sophon_hosting.host_server import HostServer, bind_address

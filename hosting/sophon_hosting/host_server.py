@@ -58,8 +58,8 @@ from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.instance_id import compute_instance_id
 from sophon_hosting.leadership.membership import GroupMembership, check_role, is_group
 from sophon_hosting.observability.log_buffer import LogBuffer
+from sophon_hosting.observability.log_redaction import LogRedactor
 from sophon_hosting.observability.metrics import Metrics
-from sophon_hosting.observability.redaction import LogRedactor
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.contract import QueueStatistics, TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable

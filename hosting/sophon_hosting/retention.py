@@ -11,7 +11,7 @@ from sophon.clock import Clock
 from sophon.failure_log import log_failure
 from sophon.learning.policy_cache import EXPIRY, MAX_ENTRIES
 from sophon.learning.trajectories import MAX_KEPT
-from sophon.security.shield.evaluation_budget import LONGEST_DAY_SECONDS
+from sophon.security.shield.evaluation_day import LONGEST_DAY_SECONDS
 from sophon.settings import GuardsSettings, Settings
 from sophon.stores.attachments.contract import KEEP_UNSENT
 from sophon.stores.sessions.contract import SessionStore

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.settings import Settings
-from sophon.settings.secret_search import find_secret_variables
+from sophon.settings.settings_secrets import find_secret_variables
 
 ALLOWED_VARIABLES = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM", "COLUMNS", "LINES"}

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.security import KNOWN_SECRETS
 from sophon.settings import Secret, Settings
-from sophon.settings.secret_search import find_secrets
+from sophon.settings.settings_secrets import find_secrets
 
 
 def collect_secrets(settings: Settings, environment: Mapping[str, str]) -> frozenset[str]:

@@ -7,7 +7,7 @@ from sophon.composition.later_tools import CUSTOM_TOOL_PREFIX, LATER_TOOLS
 from sophon.models.gateway.provider import Provider
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.models.providers.provider_types import OFFLINE, OLLAMA
-from sophon.security.permission_levels import Level
+from sophon.security.authorization.permission_levels import Level
 from sophon.settings import Settings
 from sophon.settings.sections.authorization import TOOL_RESOURCE
 from sophon.settings.sections.budget import EVERY_PROVIDER

@@ -9,7 +9,7 @@ from sophon.context.facts import TurnFacts
 from sophon.context.usage_counts import UnrecordedUsage, UsageCounts
 from sophon.extensions import Extensions, Key, SerializedValue
 from sophon.messages import NO_USAGE, Message, Response, ToolCall, ToolResult, Usage
-from sophon.security.taint import UNTAINTED, Taint
+from sophon.security.information_flow.taint import UNTAINTED, Taint
 
 if TYPE_CHECKING:
     from sophon.approvals import Grant

@@ -13,7 +13,7 @@ from sophon.context.usage_counts import UsageCounts, unrecorded_from_json, unrec
 from sophon.errors import StateError
 from sophon.extensions import Extensions
 from sophon.messages import Compaction, Message, Role, ToolCall, ToolResult, Usage
-from sophon.security.taint import Taint
+from sophon.security.information_flow.taint import Taint
 from sophon.tools.registry import ToolRegistry
 from sophon.tools.tool import Risk, Tool
 

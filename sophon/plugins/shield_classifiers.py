@@ -6,7 +6,7 @@ from typing import cast
 
 from sophon.errors import SettingsError
 from sophon.plugins.import_paths import import_user_object
-from sophon.security.shield.classifier import Classifier
+from sophon.security.shield.classifier_contract import Classifier
 
 SETTING = "Guards.Shield.Classifier"
 SHIPPED = "shipped"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.security.permission_levels import Level
+from sophon.security.authorization.permission_levels import Level
 from sophon.settings.sections.permissions import LEVEL_TIERS, RoutingPermissions
 from sophon.settings.sections.routing import RoutingSettings, TierSettings
 

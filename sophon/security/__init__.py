@@ -6,33 +6,33 @@ Redaction is imported with this package, because errors use it; the rules of the
 import importlib
 from typing import TYPE_CHECKING
 
-from sophon.redaction import RedactedError, redact_message
-from sophon.security.known_secrets import KNOWN_SECRETS, MARKER
-from sophon.security.redaction import describe_error, redact, redact_and_cut
-from sophon.security.url_secrets import hide_url_secrets, query_secrets, url_secrets
+from sophon.error_redaction import RedactedError, redact_message
+from sophon.security.redaction.known_secrets import KNOWN_SECRETS, MARKER
+from sophon.security.redaction.text_redaction import describe_error, redact, redact_and_cut
+from sophon.security.redaction.url_secrets import hide_url_secrets, query_secrets, url_secrets
 
 if TYPE_CHECKING:
-    from sophon.security.access_control import Acl
-    from sophon.security.audit_chain import verify_audit
+    from sophon.security.audit.audit_chain import verify_audit
+    from sophon.security.authorization.access_control import Acl
     from sophon.security.commands import is_safe_command
     from sophon.security.heuristics import Finding, evaluate_heuristics
-    from sophon.security.information_flow import flow_decision
+    from sophon.security.information_flow.flow_decision import flow_decision
     from sophon.security.policy import Policy
     from sophon.security.protection import protection_level
+    from sophon.security.redaction.stream_redactor import StreamRedactor
     from sophon.security.risk_assessment import assess_risk
-    from sophon.security.stream_redactor import StreamRedactor
 
 _HOME = {
-    "Acl": "sophon.security.access_control",
+    "Acl": "sophon.security.authorization.access_control",
     "Finding": "sophon.security.heuristics",
-    "StreamRedactor": "sophon.security.stream_redactor",
+    "StreamRedactor": "sophon.security.redaction.stream_redactor",
     "Policy": "sophon.security.policy",
     "assess_risk": "sophon.security.risk_assessment",
     "evaluate_heuristics": "sophon.security.heuristics",
-    "flow_decision": "sophon.security.information_flow",
+    "flow_decision": "sophon.security.information_flow.flow_decision",
     "is_safe_command": "sophon.security.commands",
     "protection_level": "sophon.security.protection",
-    "verify_audit": "sophon.security.audit_chain",
+    "verify_audit": "sophon.security.audit.audit_chain",
 }
 
 __all__ = [

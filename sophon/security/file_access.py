@@ -11,8 +11,8 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.security.action_types import PATH_ARGUMENTS, find_paths, has_path_arguments
 from sophon.security.assessed_arguments import SHELL_ARGUMENTS, has_command
+from sophon.security.commands.shell_patterns import MAX_NAMES, expand_pattern
 from sophon.security.protection import has_protected_name, may_be_protected
-from sophon.security.shell_patterns import MAX_NAMES, expand_pattern
 
 if TYPE_CHECKING:
     from sophon.security.commands.nested_scripts import Commands
@@ -185,8 +185,8 @@ def find_unlisted_accesses(action_type: str, arguments: Mapping[str, Any], folde
     if not command:
         return []
     from sophon.security.commands.nested_scripts import find_all_commands
+    from sophon.security.commands.unpacked_names import find_unpacked_names
     from sophon.security.commands.write_targets import find_targets_of_commands
-    from sophon.security.unpacked_names import find_unpacked_names
 
     found = find_all_commands(command)
     targets = find_targets_of_commands(found, folder)

@@ -14,8 +14,8 @@ from string import ascii_uppercase
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from sophon._python.lazy_pattern import lazy_pattern
+from sophon.security.redaction.secret_form import AFTER_ESCAPE
 from sophon.security.rewritten_text import fold
-from sophon.security.secret_form import AFTER_ESCAPE
 
 PersonalDataKind: TypeAlias = Literal["email", "phone", "iban", "card", "ip"]
 """The kinds that are recognised by their form."""

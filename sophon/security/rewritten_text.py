@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.security.secret_form import AFTER_ESCAPE
+from sophon.security.redaction.secret_form import AFTER_ESCAPE
 
 _SPECIAL = lazy_pattern(
     # Every letter whose folded case is more than one, and in Turkish the `i` with and without a dot.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from sophon.security.permission_levels import Level
+from sophon.security.authorization.permission_levels import Level
 from sophon.settings.allowed_networks import describe_reached
 from sophon.settings.danger_catalog import DangerousSetting, find_guard_name, guard_danger_id, list_default_guards
 from sophon.settings.host_files import find_database_file

@@ -6,7 +6,7 @@ from pathlib import Path
 from sophon.principals import files_folder
 from sophon.settings.root import Settings
 from sophon.settings.saved_settings import KEY_FILES, SAVED_FILE
-from sophon.settings.secret_search import find_secrets
+from sophon.settings.settings_secrets import find_secrets
 
 SETTINGS_PATTERNS = ("appsettings*.json", ".env")
 """Names of settings files in the folder of the host."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sophon.errors import SettingsError
-from sophon.security.permission_levels import Level
+from sophon.security.authorization.permission_levels import Level
 from sophon.settings.sections.agents import AgentsSettings
 from sophon.settings.sections.attachments import AttachmentsSettings
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings

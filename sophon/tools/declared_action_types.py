@@ -6,7 +6,7 @@ from typing import Any, Final
 from sophon.risk import Risk
 from sophon.security.action_types import ACTION_TYPES, find_action_type
 from sophon.security.assessed_arguments import has_command
-from sophon.security.flow_sinks import READING_TYPES
+from sophon.security.information_flow.sinks import READING_TYPES
 from sophon.tools.tool import Tool
 
 UNKNOWN_TYPE: Final = ""

@@ -6,8 +6,8 @@ from datetime import datetime
 from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
 from sophon.extensions import Key
-from sophon.security.access_control import Acl, AclDecision, AclRule
-from sophon.security.permission_levels import FULL_HISTORY, Level
+from sophon.security.authorization.access_control import Acl, AclDecision, AclRule
+from sophon.security.authorization.permission_levels import FULL_HISTORY, Level
 from sophon.settings import Settings
 from sophon.settings.sections.authorization import EXECUTE, TOOL_RESOURCE, RuleSettings
 from sophon.settings.sections.permissions import LevelsSettings, RoutingPermissions

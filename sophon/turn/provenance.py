@@ -14,7 +14,7 @@ from sophon.context.state import TurnState
 from sophon.errors import NotFound
 from sophon.messages import Message, ToolCall
 from sophon.scheduled_turns import SCHEDULE
-from sophon.security.taint import UNTAINTED
+from sophon.security.information_flow.taint import UNTAINTED
 from sophon.stores.data_labels.contract import session_key
 from sophon.tools.untrusted_text import ATTACHED_FILE, find_fence_sources, remove_fenced
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sophon.security.heuristics import evaluate_heuristics
-from sophon.security.shield.classifier import THRESHOLD
+from sophon.security.shield.classifier_contract import THRESHOLD
 from sophon.security.shield.text_classifier import TextClassifier
 from tests.action_classifier.corpus import TEST, make_examples
 from tests.action_classifier.training import PRIOR

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from sophon.security.heuristics.normalization import fold
+from sophon.security.heuristics.text_normalization import fold
 from sophon.security.shield.text_classifier import TextClassifier, damp
 from tests.action_classifier.corpus import TEST, Example, load_lexicon, make_examples
 

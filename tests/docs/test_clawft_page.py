@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sophon.security.permission_levels import Level
+from sophon.security.authorization.permission_levels import Level
 from sophon.settings import Settings
 from sophon.settings.sections.permissions import LEVEL_TIERS
 

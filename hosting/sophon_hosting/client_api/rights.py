@@ -5,7 +5,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SophonError
-from sophon.security.permission_levels import FULL_HISTORY, Feature, Level
+from sophon.security.authorization.permission_levels import FULL_HISTORY, Feature, Level
 from sophon.settings.sections.permissions import LevelsSettings, PermissionsSettings
 
 Scope: TypeAlias = Literal["Read", "CallTools", "Operator"] | Feature

@@ -11,7 +11,7 @@ import orjson
 
 from sophon_hosting.observability.jsonable import safe_str, sanitize_text, to_jsonable
 from sophon_hosting.observability.log_context import RECORD_ATTRIBUTE
-from sophon_hosting.observability.redaction import REDACTION_MARKER, LogRedactor, is_secret_name
+from sophon_hosting.observability.log_redaction import REDACTION_MARKER, LogRedactor, is_secret_name
 
 STANDARD_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {
     "message",

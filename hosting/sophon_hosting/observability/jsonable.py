@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from sophon_hosting.observability.redaction import REDACTION_MARKER, is_secret_name
+from sophon_hosting.observability.log_redaction import REDACTION_MARKER, is_secret_name
 
 MAX_DEPTH = 8
 MAX_ENTRIES = 200

@@ -10,7 +10,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon_hosting.observability.formatters import TextFormatter
 from sophon_hosting.observability.jsonable import safe_str, sanitize_text
 from sophon_hosting.observability.log_context import LogContextFilter
-from sophon_hosting.observability.redaction import LogRedactor
+from sophon_hosting.observability.log_redaction import LogRedactor
 
 MAX_LINES = 2000
 """Lines that are kept; the oldest one goes first."""

@@ -7,7 +7,7 @@ from typing import Literal, TextIO
 
 from sophon_hosting.observability.formatters import JsonFormatter, TextFormatter
 from sophon_hosting.observability.log_context import LogContextFilter
-from sophon_hosting.observability.redaction import LogRedactor
+from sophon_hosting.observability.log_redaction import LogRedactor
 
 LogFormat = Literal["Auto", "Json", "Text"]
 """Format of log lines."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from sophon.errors import NotFound
 from sophon.events import EventSink, NullEventSink
-from sophon.security.off_the_record import is_offered_off_the_record
+from sophon.security.off_the_record_tools import is_offered_off_the_record
 from sophon.services import Services
 from sophon.tools.declared_action_types import acts_despite_name
 from sophon.tools.registry import Toolbox, ToolRegistry

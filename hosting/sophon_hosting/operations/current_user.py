@@ -2,7 +2,7 @@
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon._version import __version__
-from sophon.security.permission_levels import FEATURES, Feature, LevelLabel
+from sophon.security.authorization.permission_levels import FEATURES, Feature, LevelLabel
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.operations.request import NoFields
 from sophon_hosting.operations.table import Table

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, cast, get_args
 
-from sophon.security.permission_levels import Feature
+from sophon.security.authorization.permission_levels import Feature
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.rights import CALL_SCOPE, OPERATOR_SCOPE, SCOPES, Scope

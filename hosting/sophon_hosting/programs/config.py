@@ -8,7 +8,7 @@ from sophon.errors import NotFound, SettingsError, SophonError, StoreError
 from sophon.settings import DangerousSetting, Settings, settings_schema
 from sophon.settings import redact_settings as settings_json
 from sophon.settings.loader import load_valid_part
-from sophon.settings.secret_search import find_unresolved_secrets
+from sophon.settings.settings_secrets import find_unresolved_secrets
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines

@@ -10,7 +10,7 @@ from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolResult
 from sophon.security import describe_error
 from sophon.security.action_types import find_action_type
-from sophon.security.redaction import cut_redacted, redact_and_cut
+from sophon.security.redaction.text_redaction import cut_redacted, redact_and_cut
 from sophon.stores.audit.contract import AuditEvent, AuditKind
 from sophon.tools.untrusted_text import unfence_text
 from sophon_middlewares.guards.judgement import (

@@ -13,8 +13,9 @@ from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolResult
 from sophon.security.action_types import ACTION_TYPES, find_action_type
 from sophon.security.file_access import may_access_files
-from sophon.security.flow_sinks import OWN_TURN, may_use_network
-from sophon.security.flow_sources import (
+from sophon.security.information_flow.flow_decision import Label
+from sophon.security.information_flow.sinks import OWN_TURN, may_use_network
+from sophon.security.information_flow.sources import (
     LOCAL_ACTIONS,
     PRIVATE_ACTIONS,
     SourcePath,
@@ -25,8 +26,7 @@ from sophon.security.flow_sources import (
     read_own_sources,
     reads_private_file,
 )
-from sophon.security.information_flow import Label
-from sophon.security.taint import UNTAINTED, Taint
+from sophon.security.information_flow.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import LabelWrite, file_key, folder_key, memory_key, name_file, session_key
 from sophon.tools.declared_action_types import is_built_in, list_action_types
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text

@@ -14,11 +14,11 @@ from sophon.risk import Risk
 from sophon.security.action_types import find_action_type
 from sophon.security.assessed_arguments import find_objects, has_command
 from sophon.security.file_access import may_access_files
-from sophon.security.flow_sinks import LINK_ACTIONS, find_sinks
-from sophon.security.information_flow import FlowVerdict, Sink, judge_flow
-from sophon.security.named_values import PersonTexts, find_unnamed_arguments
-from sophon.security.seen_links import is_seen_link
-from sophon.security.taint import UNTAINTED, Taint
+from sophon.security.information_flow.flow_decision import FlowVerdict, Sink, judge_flow
+from sophon.security.information_flow.named_values import PersonTexts, find_unnamed_arguments
+from sophon.security.information_flow.seen_links import is_seen_link
+from sophon.security.information_flow.sinks import LINK_ACTIONS, find_sinks
+from sophon.security.information_flow.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import LabelWrite
 from sophon.tools.declared_action_types import find_trusted_action_type, is_built_in
 from sophon.tools.tool import Tool

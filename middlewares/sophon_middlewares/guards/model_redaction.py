@@ -10,8 +10,8 @@ from sophon.extensions import Key
 from sophon.messages import Message, ToolCall
 from sophon.models.model import LAYERED_PURPOSES, Call, ModelRequest, ModelResponse, OnText
 from sophon.security import KNOWN_SECRETS, redact
-from sophon.security.stream_redactor import StreamRedactor
-from sophon.security.value_redaction import replace_known_values
+from sophon.security.redaction.stream_redactor import StreamRedactor
+from sophon.security.redaction.value_redaction import replace_known_values
 from sophon_middlewares.tool_calls.result_redaction import MAX_INLINE_CHARACTERS
 
 _MESSAGES: Key["RedactedMessages"] = Key("redaction.messages")

@@ -3,7 +3,7 @@
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.messages import ToolCall
-from sophon.security.off_the_record import describe_refusal, find_off_the_record_refusal
+from sophon.security.off_the_record_tools import describe_refusal, find_off_the_record_refusal
 from sophon.tools.declared_action_types import acts_despite_name
 from sophon_middlewares.guards.judgement import Judgement, judge_pending
 
@@ -11,7 +11,7 @@ RULE = "off_the_record"
 
 
 class OffTheRecord:
-    """Blocks every call that is not on the list of `sophon.security.off_the_record`.
+    """Blocks every call that is not on the list of `sophon.security.off_the_record_tools`.
 
     A host puts it into the chain of its conversations off the record, in front of the guards that judge a call's
     arguments and behind RateLimit; no setting turns it off there.

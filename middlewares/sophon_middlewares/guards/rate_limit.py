@@ -11,7 +11,7 @@ from sophon.context import Context
 from sophon.messages import ToolCall, ToolResult
 from sophon.risk import Risk
 from sophon.security.action_types import find_action_type
-from sophon.security.capability_levels import find_capability_level
+from sophon.security.authorization.capability_levels import find_capability_level
 from sophon.security.sliding_windows import RateExceeded, Reservation, round_up_seconds
 from sophon.security.sliding_windows import RateLimit as Limit
 from sophon.settings.sections.rate_limits import RateLimitSettings

@@ -10,7 +10,7 @@ from sophon.builtin_tools.files import resolve_files_root
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.messages import ToolCall, to_canonical_json
-from sophon.security.marker_writes import MarkerWrite, find_marker_writes, loses_secret, may_hold_marker
+from sophon.security.redaction.marker_writes import MarkerWrite, find_marker_writes, loses_secret, may_hold_marker
 from sophon.tools.declared_action_types import list_action_types
 from sophon_middlewares.guards.judgement import Judgement, check_edited_calls, judge_round
 from sophon_middlewares.guards.model_redaction import redact_turn

@@ -9,7 +9,8 @@ from sophon.messages import Message, ToolCall, to_canonical_json
 from sophon.models.gateway.provider import Candidate
 from sophon.models.offline import OfflineModel
 from sophon.security import describe_error, redact_and_cut
-from sophon.security.shield.evaluation import (
+from sophon.security.shield.evaluation_day import LONGEST_DAY_SECONDS, find_start_of_day
+from sophon.security.shield.model_evaluation import (
     MAX_PAYLOAD_CHARACTERS,
     MAX_TOKENS,
     TIMEOUT_SECONDS,
@@ -20,8 +21,7 @@ from sophon.security.shield.evaluation import (
     read_evaluation,
     render_action,
 )
-from sophon.security.shield.evaluation_budget import LONGEST_DAY_SECONDS, find_start_of_day
-from sophon.security.shield.tiers import EVALUATOR, PERSON, Action, TierVerdict
+from sophon.security.shield.shield_tiers import EVALUATOR, PERSON, Action, TierVerdict
 from sophon.security.shield.verdict_cache import VerdictCache
 from sophon.security.sliding_windows import RateLimit
 from sophon.settings import has_several_users

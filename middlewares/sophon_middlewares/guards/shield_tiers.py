@@ -7,12 +7,12 @@ from sophon.builtin_tools.files import resolve_files_root
 from sophon.context import Context
 from sophon.messages import ToolCall
 from sophon.plugins.shield_classifiers import load_classifier
-from sophon.security.action_assessment import resolve_paths
 from sophon.security.action_types import has_path_arguments
 from sophon.security.heuristics import Finding, evaluate_heuristics
 from sophon.security.policy import Policy
-from sophon.security.shield.classifier import TIMEOUT_SECONDS, find_stricter, read_classification
-from sophon.security.shield.tiers import EVALUATOR, PERSON, Action, TierVerdict, apply_finding, apply_policy
+from sophon.security.rule_assessment import resolve_paths
+from sophon.security.shield.classifier_contract import TIMEOUT_SECONDS, find_stricter, read_classification
+from sophon.security.shield.shield_tiers import EVALUATOR, PERSON, Action, TierVerdict, apply_finding, apply_policy
 from sophon.security.shield.verdict_cache import VerdictCache
 from sophon.security.sliding_windows import RateLimit
 from sophon.tools.declared_action_types import list_action_types

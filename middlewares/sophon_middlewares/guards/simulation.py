@@ -13,7 +13,7 @@ from sophon.extensions import Key
 from sophon.messages import Message, ToolCall, ToolResult
 from sophon.security import redact
 from sophon.security.action_types import find_action_type
-from sophon.security.capability_levels import find_capability_level
+from sophon.security.authorization.capability_levels import find_capability_level
 from sophon.tools.result_limit import limit_result
 from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 from sophon_middlewares.tool_calls.fast_path_call import is_fast_path

@@ -15,7 +15,7 @@ from sophon.events import ToolCallStarted
 from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolCallOutcome
 from sophon.security import describe_error
-from sophon.security.value_redaction import redact_values
+from sophon.security.redaction.value_redaction import redact_values
 from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.task_timeout import TaskTimeout
 from sophon.tools.result_limit import fence_within, limit_result

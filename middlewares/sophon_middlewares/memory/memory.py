@@ -14,7 +14,7 @@ from sophon.extensions import Key
 from sophon.memory.statements import normalize_statement
 from sophon.memory.workspace import WORKSPACE_FILES, WorkspaceReader
 from sophon.principals import MAIN_AGENT, files_folder, memory_scope
-from sophon.security.taint import UNTAINTED, Taint
+from sophon.security.information_flow.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import file_key, memory_key, name_file
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader
 from sophon.stores.memories.workspace_files import MEMORY_FILE, find_said

@@ -5,7 +5,7 @@ import logging
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolCallOutcome, ToolResult
-from sophon.security.key_search import holds_key
+from sophon.security.redaction.key_search import holds_key
 from sophon.tools.untrusted_text import ExternalText
 
 _HAD_KEY: Key[set[str]] = Key("tool_execution.had_key")

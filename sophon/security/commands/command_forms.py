@@ -7,9 +7,9 @@ from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.security.commands.nested_scripts import find_all_commands
+from sophon.security.commands.shell_patterns import matches_pattern
 from sophon.security.commands.syntax import SimpleCommand
 from sophon.security.linear_patterns import make_encodable
-from sophon.security.shell_patterns import matches_pattern
 
 MAX_FORMS: Final = 2000
 """Forms of one command; one with more counts as hidden."""

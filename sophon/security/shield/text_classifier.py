@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.security.heuristics.normalization import fold
+from sophon.security.heuristics.text_normalization import fold
 from sophon.security.shield.unusable_classifier import UnusableClassifier
 
 FILE: Final = Path(__file__).with_name("text_classifier.json")

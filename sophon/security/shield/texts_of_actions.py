@@ -8,7 +8,7 @@ import anyio.to_thread
 from sophon.security.heuristics import Finding
 from sophon.security.heuristics.payload_texts import find_texts
 from sophon.security.heuristics.rule import Verdict
-from sophon.security.shield.classifier import RULE, THRESHOLD, Classifier
+from sophon.security.shield.classifier_contract import RULE, THRESHOLD, Classifier
 
 SKIPPED: Final = frozenset(
     {"write_file", "delete_file", "move_file", "copy_file", "send_email", "send_message", "http_request"}

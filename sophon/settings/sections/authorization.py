@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from sophon.security.access_control import AclError, AclRule, parse_rule
+from sophon.security.authorization.access_control import AclError, AclRule, parse_rule
 from sophon.settings.types.field_types import CaseInsensitive, FiniteNumber, Flag
 from sophon.settings.types.section import Field, SettingsSection
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SophonError
-from sophon.security.permission_levels import (
+from sophon.security.authorization.permission_levels import (
     FEATURES,
     LEVELS_BY_LABEL,
     Feature,

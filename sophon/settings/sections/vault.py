@@ -7,7 +7,7 @@ from typing import Annotated
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon._python.value_rules import ValueRules
 from sophon.security.credential_hosts import parse_host_pattern
-from sophon.security.http_headers import is_header_name, is_reserved_header, normalize_header_name
+from sophon.security.reserved_headers import is_header_name, is_reserved_header, normalize_header_name
 from sophon.settings.types.secret_references import Secret
 from sophon.settings.types.section import Field, SettingsSection, build_value_error
 

@@ -1,4 +1,4 @@
-"""The contract of the audit log: append-only entries in one hash chain per store (`sophon.security.audit_chain`)."""
+"""The contract of the audit log: append-only entries in one hash chain (`sophon.security.audit.audit_chain`)."""
 
 import secrets
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ _get_columns: Final = attrgetter(*COLUMNS)
 class AuditFilter:
     """Which entries are listed; None: any. `since` is inclusive, `until` is not.
 
-    `capability_level` is one of `sophon.security.capability_levels.LEVELS`.
+    `capability_level` is one of `sophon.security.authorization.capability_levels.LEVELS`.
     """
 
     event: str | None = None

@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, or_, select, update
 
-from sophon.security.audit_chain import GENESIS, AuditEntry, chain_entry, verify_audit
-from sophon.security.audit_head import AuditHead
-from sophon.security.capability_levels import list_conditions
+from sophon.security.audit.audit_chain import GENESIS, AuditEntry, chain_entry, verify_audit
+from sophon.security.audit.audit_head import AuditHead
+from sophon.security.authorization.capability_levels import list_conditions
 from sophon.stores.audit.contract import (
     ALL_ENTRIES,
     COLUMNS,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.security.taint import Taint
+from sophon.security.information_flow.taint import Taint
 
 
 @dataclass(frozen=True, slots=True)

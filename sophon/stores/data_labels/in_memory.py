@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sophon.security.taint import UNTAINTED, Taint
+from sophon.security.information_flow.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select
 
-from sophon.security.taint import UNTAINTED, Taint
+from sophon.security.information_flow.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.data_labels.in_memory import apply_writes
 from sophon.stores.sql.prepared_statement import PreparedStatement, prepare_upsert

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.security.audit_chain import AuditEntry
+from sophon.security.audit.audit_chain import AuditEntry
 
 
 @dataclass(frozen=True, slots=True)

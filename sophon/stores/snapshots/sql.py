@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
 
-from sophon.security.audit_chain import GENESIS, chain_entry
+from sophon.security.audit.audit_chain import GENESIS, chain_entry
 from sophon.stores.audit.contract import AuditChainState, AuditVerification
 from sophon.stores.audit.sql import verify_entries
 from sophon.stores.snapshots.contract import SNAPSHOT_COLUMNS, SnapshotEvent, SnapshotFile, StoredSnapshot

@@ -13,7 +13,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon._version import __version__
 from sophon.clock import Clock, SystemClock
 from sophon.errors import ToolError
-from sophon.security.http_headers import is_header_name, is_reserved_header, normalize_header_name
+from sophon.security.reserved_headers import is_header_name, is_reserved_header, normalize_header_name
 from sophon.tools.http.ssrf_guard import SsrfBlocked, SsrfGuard, Target
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})

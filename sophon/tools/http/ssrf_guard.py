@@ -7,7 +7,7 @@ from typing import Literal
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SophonError
-from sophon.security.redaction import describe_error
+from sophon.security.redaction.text_redaction import describe_error
 from sophon.tools.http.ip_ranges import AddressAllowList, explain_blocked_address, parse_address
 from sophon.tools.http.url_origin import InvalidUrl, UrlOrigin, explain_private_name, parse_origin, resolve_location
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sophon.security.api_tokens import digest_api_token, generate_api_token
+from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
 from sophon.testing import VirtualClock
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.token_authentication import TokenAuthenticator, Unauthorized, User

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sophon.security.permission_levels import FEATURES
+from sophon.security.authorization.permission_levels import FEATURES
 from sophon.settings import Settings
 from sophon.settings.sections.permissions import LevelNeeded
 from sophon_hosting.client_api.client_errors import to_error_payload

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from socketio.exceptions import ConnectionError as Refused
 
-from sophon.security.api_tokens import digest_api_token, generate_api_token
+from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
 from sophon_hosting.client_api.token_authentication import User
 from sophon_hosting.store.api_tokens.contract import ApiToken
 

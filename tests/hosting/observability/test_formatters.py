@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sophon_hosting.observability.formatters import JsonFormatter, TextFormatter
 from sophon_hosting.observability.jsonable import MAX_TEXT_CHARACTERS
-from sophon_hosting.observability.redaction import LogRedactor
+from sophon_hosting.observability.log_redaction import LogRedactor
 
 
 class Fraction(float):

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from sophon.security.api_tokens import digest_api_token, generate_api_token
+from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.token_authentication import TokenAuthenticator

@@ -13,7 +13,7 @@ from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Ris
 from sophon.approvals import ApprovalRequest
 from sophon.errors import CompositionError
 from sophon.events import GuardVerdict
-from sophon.security.taint import Taint
+from sophon.security.information_flow.taint import Taint
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, Protection, Shield, ToolExecution
 from sophon_middlewares.chains import openparallax

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sophon import Decision, Message, Pipeline, Risk, Services, Tool, ToolCall, tool
-from sophon.security.taint import Taint
+from sophon.security.information_flow.taint import Taint
 from sophon.stores import InMemoryStore
 from sophon.stores.data_labels.contract import LabelWrite, file_key
 from sophon.testing import ScriptedModel

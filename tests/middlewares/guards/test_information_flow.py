@@ -26,7 +26,7 @@ from sophon.context import Step
 from sophon.errors import StoreError
 from sophon.events import GuardVerdict
 from sophon.images import Image
-from sophon.security.taint import Taint
+from sophon.security.information_flow.taint import Taint
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.in_memory_store import InMemoryStore

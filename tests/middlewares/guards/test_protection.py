@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sophon import Decision, ToolCall, tool
-from sophon.security import unpacked_names
+from sophon.security.commands import unpacked_names
 from sophon_middlewares.guards.protection import Protection
 from tests.middlewares.guards.conftest import GuardedTurn, shell_call, write_call
 

@@ -7,7 +7,7 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.events import MemoryFlush, MemoryRecalled
 from sophon.memory.workspace_templates import WORKSPACE_TEMPLATES
-from sophon.security.taint import Taint
+from sophon.security.information_flow.taint import Taint
 from sophon.stores.data_labels.contract import LabelWrite, file_key, name_file
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock

@@ -11,7 +11,7 @@ from sophon.context import Step
 from sophon.errors import InvalidArguments, ToolError
 from sophon.memory.relations import Relation
 from sophon.security.action_types import find_action_type
-from sophon.security.flow_sources import PRIVATE_ACTIONS
+from sophon.security.information_flow.sources import PRIVATE_ACTIONS
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.testing import ScriptedModel
 from sophon.tools.untrusted_text import ExternalText, unfence_text

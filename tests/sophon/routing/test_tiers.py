@@ -14,7 +14,7 @@ from sophon.routing.tiers import (
     find_highest_tier,
     fit_cost,
 )
-from sophon.security.permission_levels import Level
+from sophon.security.authorization.permission_levels import Level
 from sophon.settings.sections.permissions import PermissionsSettings, RoutingPermissions
 from sophon.settings.sections.routing import RoutingSettings
 

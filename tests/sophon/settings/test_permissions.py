@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sophon.errors import SettingsError
-from sophon.security.permission_levels import Level
+from sophon.security.authorization.permission_levels import Level
 from sophon.settings import Settings, find_dangerous_settings
 from sophon.settings.types.section import get_adapter
 

@@ -1,7 +1,7 @@
 """Commands that show and change the overrides of a chat: /agent, /prompt, /model, /language, /memory, /tools."""
 
 from sophon.errors import InputError
-from sophon.security.permission_levels import Feature
+from sophon.security.authorization.permission_levels import Feature
 from sophon.services import Services
 from sophon.turn.chat_overrides import MEMORIES, NEUTRAL, NO_OVERRIDES, ChatOverrides
 from sophon_channels.contract import ChatLocation, InboundMessage

@@ -10,7 +10,7 @@ import typer
 
 from sophon.clock import SystemClock
 from sophon.errors import InputError
-from sophon.security.redaction import redact
+from sophon.security.redaction.text_redaction import redact
 from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
 from sophon_channels.contract import SelfTestResult
 from sophon_hosting.cli.bootstrap import load_cli_settings

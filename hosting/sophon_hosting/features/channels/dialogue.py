@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from sophon._python.private_files import PRIVATE_FILE
 from sophon.errors import InputError
-from sophon.security.redaction import redact
+from sophon.security.redaction.text_redaction import redact
 from sophon.settings import Secret
 from sophon.snapshots.files import FileContent, replace_file
 from sophon_channels.contract import SelfTestResult

@@ -10,7 +10,7 @@ from sophon.autonomy import GOAL_AUTONOMY
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, IllegalTransition, InputError, NotFound, ToolError
 from sophon.risk import Risk
-from sophon.security.named_values import PersonTexts
+from sophon.security.information_flow.named_values import PersonTexts
 from sophon.tools.tool import Tool, tool
 from sophon.turn.provenance import has_read_untrusted, is_of_program, list_person_texts
 from sophon_hosting.events.event_committer import EmittingCommitter, EventCommitter

@@ -12,9 +12,9 @@ import typer
 
 from sophon.errors import InputError
 from sophon.security import verify_audit
-from sophon.security.audit_chain import AuditEntry
-from sophon.security.audit_head import HeadError, sign_head
-from sophon.security.capability_levels import CapabilityLevel
+from sophon.security.audit.audit_chain import AuditEntry
+from sophon.security.audit.audit_head import HeadError, sign_head
+from sophon.security.authorization.capability_levels import CapabilityLevel
 from sophon.settings import DangerousSetting
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, OutputOption, command_group

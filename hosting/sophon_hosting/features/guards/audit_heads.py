@@ -11,7 +11,7 @@ from sophon._python.private_files import make_private_folder
 from sophon.clock import Clock
 from sophon.errors import InputError
 from sophon.failure_log import log_failure
-from sophon.security.audit_head import MIN_KEY_BYTES, AuditHead, HeadError, read_head, sign_head
+from sophon.security.audit.audit_head import MIN_KEY_BYTES, AuditHead, HeadError, read_head, sign_head
 from sophon.settings import Settings
 from sophon.stores.audit.contract import AuditVerification
 from sophon_hosting.store.contract import HostStore

@@ -12,9 +12,9 @@ from sophon.errors import InputError
 from sophon.plugins.entry_points import load_installed_tools
 from sophon.plugins.tool_modules import tools_from_modules
 from sophon.principals import LOCAL_USER
-from sophon.security.action_assessment import Assessment
 from sophon.security.policy import Policy
 from sophon.security.policy.policy_file import PolicyError
+from sophon.security.rule_assessment import Assessment
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import load_cli_settings

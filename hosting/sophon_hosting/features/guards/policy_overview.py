@@ -16,11 +16,11 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Pipeline
 from sophon.composition.configured_parts import load_shield_policy
 from sophon.plugins.shield_classifiers import load_classifier
-from sophon.security.action_assessment import Assessment, assess_action, assess_finding, find_strictest
 from sophon.security.action_types import find_action_type
-from sophon.security.permission_levels import FEATURES, Level
+from sophon.security.authorization.permission_levels import FEATURES, Level
 from sophon.security.policy import Policy
-from sophon.security.shield.classifier import TIMEOUT_SECONDS, Classifier, read_classification
+from sophon.security.rule_assessment import Assessment, assess_action, assess_finding, find_strictest
+from sophon.security.shield.classifier_contract import TIMEOUT_SECONDS, Classifier, read_classification
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon.settings.host_files import find_protected_roots

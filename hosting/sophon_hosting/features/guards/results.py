@@ -4,7 +4,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, cast
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.risk import RiskLabel
-from sophon.security.audit_chain import AuditEntry
+from sophon.security.audit.audit_chain import AuditEntry
 from sophon.stores.audit.contract import AuditKind, AuditVerification
 
 ToolAccess: TypeAlias = Literal["runs", "asks", "operator"]

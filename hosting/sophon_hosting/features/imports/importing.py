@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass, new_list
-from sophon.security.taint import Taint
+from sophon.security.information_flow.taint import Taint
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.sessions.contract import NewSession, SessionTotals
 from sophon.stores.sessions.copy_limits import find_excess

@@ -6,7 +6,7 @@ from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
 from sophon.learning.trajectories import GOOD_FROM, MAX_KEPT, POOR_BELOW, Trajectory
 from sophon.models.turn_meter import metering
-from sophon.security.permission_levels import FULL_HISTORY
+from sophon.security.authorization.permission_levels import FULL_HISTORY
 from sophon.stores.trajectories.similarity import find_similar
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.learning.results import TrajectoryList, TrajectoryView, trajectory_to_json

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.fast_path_arguments import REMINDERS
 from sophon.decisions.patterns import RECURRENCES, count_hits
-from sophon.security.named_values import PersonTexts
+from sophon.security.information_flow.named_values import PersonTexts
 
 _TIMES: Final = ("cron", "every", "at", "day", "in_minutes")
 _NUMBER = lazy_pattern(r"\d{1,4}")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from sophon._python.value_rules import ValueRules
 from sophon.errors import Busy, InputError, NotFound
-from sophon.security.permission_levels import FULL_HISTORY
+from sophon.security.authorization.permission_levels import FULL_HISTORY
 from sophon.stores.sessions.contract import SessionKind, SessionSummary
 from sophon.stores.sessions.contract import SessionPage as StoredPage
 from sophon.turn.history_redaction import redact_text_for_reader

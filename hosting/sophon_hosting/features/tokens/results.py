@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 from sophon._python.lazy_typed_dict import TypedDict
-from sophon.security.permission_levels import LevelLabel
+from sophon.security.authorization.permission_levels import LevelLabel
 from sophon_hosting.features.iso_time import to_iso
 from sophon_hosting.features.tokens.administration import TokenStatus, describe_status
 from sophon_hosting.store.api_tokens.contract import ApiToken

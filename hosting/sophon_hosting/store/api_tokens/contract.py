@@ -7,7 +7,7 @@ from sophon._python.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """A token of a user. `digest` finds it (`sophon.security.api_tokens`); `id` names it to people.
+    """A token of a user. `digest` finds it (`sophon.security.authorization.api_tokens`); `id` names it to people.
 
     `expires_at` None: it does not expire. A revoked token stays in the list for a while, and is never accepted again.
     """

@@ -8,7 +8,7 @@ from sophon.approvals import ApprovalRequest, Decision, Grant
 from sophon.context import Context
 from sophon.events import GuardVerdict
 from sophon.messages import ToolCall
-from sophon.security.grant_patterns import build_grant_pattern, describe_grant_pattern, fits_grant_pattern
+from sophon.security.authorization.grant_patterns import build_grant_pattern, describe_grant_pattern, fits_grant_pattern
 from sophon.stores.grants.contract import StandingGrant
 from sophon.tools.tool import Risk, Tool
 from sophon.turn.permissions import chat_of_turn

@@ -5,7 +5,7 @@ from sophon.context import Context
 from sophon.events import PlanProposed
 from sophon.extensions import Key
 from sophon.plans import PlanProgress
-from sophon.security.value_redaction import redact_values
+from sophon.security.redaction.value_redaction import redact_values
 from sophon_middlewares.inner.llm_invoker.reply import restore_final_response
 from sophon_middlewares.outer.planning.plan_approval import approve_plan
 from sophon_middlewares.outer.planning.plan_creation import create_plan

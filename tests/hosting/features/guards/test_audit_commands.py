@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from sophon.clock import SystemClock
-from sophon.security.audit_head import HeadError, sign_head
+from sophon.security.audit.audit_head import HeadError, sign_head
 from sophon.stores.audit.contract import AuditEvent
 from sophon_hosting.features.guards.audit_heads import AuditHeadWriter
 from sophon_hosting.features.settings.change_audit import record_change

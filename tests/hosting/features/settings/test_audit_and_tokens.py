@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sophon.security.api_tokens import digest_api_token, generate_api_token
+from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
 from sophon.stores.audit.contract import AuditEvent
 from sophon_hosting.store.api_tokens.contract import ApiToken
 from tests.hosting.features.settings.conftest import Started

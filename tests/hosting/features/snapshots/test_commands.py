@@ -10,7 +10,7 @@ import pytest
 
 from sophon import ModelResponse, Services, ToolCall
 from sophon.approvals import ApprovalRequest, Decision
-from sophon.security.audit_chain import GENESIS
+from sophon.security.audit.audit_chain import GENESIS
 from sophon.snapshots.archive import ARCHIVE_FOLDER
 from sophon.testing import ScriptedModel
 from sophon_hosting.store.sql_host_store import SqlHostStore

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sophon.security.api_tokens import digest_api_token
+from sophon.security.authorization.api_tokens import digest_api_token
 from tests.databases import copy_database
 
 Command = Callable[..., Any]

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from sophon import tool
-from sophon.security.api_tokens import digest_api_token, generate_api_token
+from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
 from sophon.testing import VirtualClock
 from sophon_hosting.store.api_tokens.contract import ApiToken
 

@@ -12,7 +12,7 @@ from sophon.builtin_tools.custom_tools import custom_tool_tools
 from sophon.errors import StoreUnavailable
 from sophon.events import GuardVerdict
 from sophon.images import Image
-from sophon.security.taint import Taint
+from sophon.security.information_flow.taint import Taint
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.testing import EventRecorder, FunctionModel
 from sophon.tools.untrusted_text import fence_text

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sophon.security.heuristics import evaluate_heuristics
-from sophon.security.shield.classifier import THRESHOLD
+from sophon.security.shield.classifier_contract import THRESHOLD
 from sophon.security.shield.text_classifier import (
     FILE,
     MAX_CHARACTERS,

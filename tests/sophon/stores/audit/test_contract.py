@@ -8,7 +8,7 @@ import pytest
 
 from sophon.risk import Risk
 from sophon.security import verify_audit
-from sophon.security.capability_levels import LEVELS, find_capability_level
+from sophon.security.authorization.capability_levels import LEVELS, find_capability_level
 from sophon.stores.audit.contract import AuditEvent, AuditFilter
 from sophon.stores.contract import Store
 

@@ -1,7 +1,7 @@
 """What every store promises about the labels of sessions, files and memory entries."""
 
 from sophon.messages import Message
-from sophon.security.taint import Taint
+from sophon.security.information_flow.taint import Taint
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, file_key, folder_key, memory_key, session_key
 from sophon.stores.sessions.contract import SessionRecord

@@ -14,7 +14,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from sophon import tool
-from sophon.security.api_tokens import digest_api_token, generate_api_token
+from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
 from sophon_hosting.store.api_tokens.contract import ApiToken
 from sophon_middlewares.guards.insertion import add_guards
 from tests.hosting.features.mcp.server.conftest import PROGRAM, environment

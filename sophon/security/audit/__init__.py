@@ -1,0 +1,1 @@
+"""Hash chain of the audit log, and its signed head."""

@@ -1,0 +1,1 @@
+"""Rules of guard Authorization: access control, permission and capability levels, patterns of grants, API tokens."""
