@@ -42,7 +42,7 @@ from sophon_hosting.runs.cancellation import CANCEL_TIMEOUT_SECONDS, RunCancella
 from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
-from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries, leave_out_goal_steps
+from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.outcomes import OutcomeWriter, RecordUse, RunTurnLog
 from sophon_hosting.runs.pending_questions import PendingQuestions
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
@@ -186,8 +186,7 @@ class Host:
     def _create_outcome_writer(self, build_outbound: OutboundBuilder, record_use: RecordUse | None) -> OutcomeWriter:
         services, store = self.services, host_store(self.services)
         kept = None if store.in_memory else UnrecordedUsageFile(store, services.folder)
-        builder = leave_out_goal_steps(build_outbound)
-        return OutcomeWriter(store, self.event_bus, services.clock, builder, kept, record_use)
+        return OutcomeWriter(store, self.event_bus, services.clock, build_outbound, kept, record_use)
 
     def _create_execution(self, held: PendingQuestions, prepare: PrepareRun) -> RunExecution:
         return RunExecution(

@@ -11,7 +11,6 @@ from aiohttp import web
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.rate_limited_log import RateLimitedLog
-from sophon.composition.configured_secrets import collect_secrets
 from sophon.errors import SophonError, StoreError
 from sophon.models.gateway.provider import Provider
 from sophon.services import Services
@@ -29,10 +28,11 @@ from sophon_hosting.client_api.token_authentication import TokenAuthenticator
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
 from sophon_hosting.fanout.factory import build_fanout
 from sophon_hosting.features.feature import HostProcess
-from sophon_hosting.features.host.feature import LOG_BUFFER
 from sophon_hosting.features.lifecycle import (
     BEFORE_CLIENTS,
+    BEFORE_STORE,
     BEFORE_TURNS_END,
+    LAST,
     WITH_CLIENTS,
     WITHOUT_CHANNELS,
     WITHOUT_SENDERS,
@@ -57,8 +57,6 @@ from sophon_hosting.hub.hub import Hub
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.instance_id import compute_instance_id
 from sophon_hosting.leadership.membership import GroupMembership, check_role, is_group
-from sophon_hosting.observability.log_buffer import LogBuffer
-from sophon_hosting.observability.log_redaction import LogRedactor
 from sophon_hosting.observability.metrics import Metrics
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.contract import QueueStatistics, TaskQueue
@@ -223,8 +221,6 @@ class HostServer:
         self.membership = GroupMembership(services, role="serve" if runs_turns else "hub", is_shared=is_in_group)
         self.host = create_host(services, environment, self.channels, queue, self.membership, approvers, off_the_record)
         self.off_the_record = off_the_record
-        self.log_buffer = LogBuffer(LogRedactor(collect_secrets(services.settings, environment)))
-        self.host.feature_services.add(LOG_BUFFER, self.log_buffer)
         self.channels.connect(self.host)
         self._features = FeatureLifecycle(
             load_features(),
@@ -255,7 +251,6 @@ class HostServer:
             ),
         )
         self._app.add_routes(self.channels.routes())
-        self._app.add_routes(self._features.routes())
         self.hub.attach(self._app)
         self._log = RateLimitedLog(log, services.clock.monotonic)
         self._limiter = ConnectionLimiter(connection_limits, self.metrics.count_refused_connection)
@@ -276,7 +271,7 @@ class HostServer:
     async def start(self, address: ListenAddress) -> None:
         """Open the store, recover unfinished runs and serve the address. Raises StoreError."""
         self.membership.address = address.url
-        self.log_buffer.attach()
+        await self._features.start(BEFORE_STORE)
         await host_store(self.services).maintenance.verify()
         await self.services.open()
         await self.membership.check_group()
@@ -317,7 +312,7 @@ class HostServer:
             self._listener.close()
             await self._runner.cleanup()
         finally:
-            self.log_buffer.detach()
+            await self._features.stop(LAST)
             await self.services.close()
 
     async def _render_metrics(self) -> bytes:

@@ -9,11 +9,14 @@ from aiohttp import web
 
 from sophon.services import Services
 from sophon.settings.loader import LoadedSettings
+from sophon_hosting.client_api.http_json import HOST
 from sophon_hosting.client_api.token_authentication import find_operators
 from sophon_hosting.features.feature import HostProcess
 from sophon_hosting.features.lifecycle import (
     BEFORE_CLIENTS,
+    BEFORE_STORE,
     BEFORE_TURNS_END,
+    LAST,
     WITH_CLIENTS,
     WITHOUT_CHANNELS,
     WITHOUT_SENDERS,
@@ -28,7 +31,6 @@ from sophon_hosting.host_server import (
     has_several_people,
 )
 from sophon_hosting.http.health import health_routes
-from sophon_hosting.http.json_io import HOST
 from sophon_hosting.leadership.membership import GroupMembership, is_group
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
@@ -69,6 +71,7 @@ class WorkerServer:
 
         Raises StoreError.
         """
+        await self._features.start(BEFORE_STORE)
         await host_store(self.services).maintenance.verify()
         await self.services.open()
         await self.membership.check_group()
@@ -97,6 +100,7 @@ class WorkerServer:
             if self._health is not None:
                 await self._health.cleanup()
         finally:
+            await self._features.stop(LAST)
             await self.services.close()
 
     async def _serve_health(self, address: ListenAddress) -> None:

@@ -24,6 +24,9 @@ from sophon_hosting.client_api.token_authentication import User
 MAX_ID_CHARACTERS = 128
 """Maximum length of session ids and message ids that clients choose."""
 
+SESSION_TRIES = 5
+"""How often a session is looked up that others delete and take at the same time."""
+
 NO_SESSION = ""
 """Session id that no session has, to filter by."""
 

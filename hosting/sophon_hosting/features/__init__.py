@@ -29,6 +29,7 @@ FEATURES: Final = (
     "usage",
     "skills",
     "snapshots",
+    "openai_api",
     "post_turn",
 )
 """Packages of this package, in the order of the documentation, each with an object FEATURE in `feature.py`.

@@ -31,6 +31,8 @@ class Phase(enum.Enum):
     `FeatureLifecycle` has the order.
     """
 
+    PROCESS = "process"
+    """Follows the process: starts before the store is opened; stops when everything else has, also if that failed."""
     SETTINGS = "settings"
     """What turns are run with: starts when the host runs, before clients can connect; stops first."""
     AFTER_TURNS = "after turns"
@@ -116,7 +118,7 @@ class Feature:
     operations: Sequence[str] = ()
     tools: "Callable[[Services], Iterable[Tool]] | None" = None
     services: Sequence[FeatureService] = ()
-    routes: "Callable[[Host], Iterable[web.RouteDef]] | None" = None
+    routes: "Callable[[Host], Iterable[web.AbstractRouteDef]] | None" = None
     outbound: "Callable[[Services, OutboundBuilder], OutboundBuilder] | None" = None
     event_rows: "Callable[[Services], RowBuilder | None] | None" = None
     notices: "Callable[[], Iterable[ChatNotice]] | None" = None

@@ -11,10 +11,13 @@ from sophon_hosting.features import FEATURES, FEATURES_GROUP
 from sophon_hosting.features.feature import Feature
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
     from sophon.services import Services
     from sophon.tools.tool import Tool
     from sophon_hosting.background_loops import CreateLoops
     from sophon_hosting.channels.outbound.chat_notices import ChatNotice
+    from sophon_hosting.host import Host
     from sophon_hosting.operations.table import Registry
     from sophon_hosting.retention import Sweep
 
@@ -62,6 +65,11 @@ def build_registry(features: Iterable[Feature]) -> "Registry":
 def list_notices() -> "list[ChatNotice]":
     """Return the notices of all features, which channels show."""
     return [notice for each in load_features() if each.notices is not None for notice in each.notices()]
+
+
+def list_routes(host: "Host") -> "list[web.AbstractRouteDef]":
+    """Return the routes of all features that are no operations; the services of the features exist."""
+    return [route for each in load_features() if each.routes is not None for route in each.routes(host)]
 
 
 def list_session_prefixes() -> list[str]:

@@ -10,16 +10,15 @@ from sophon_channels.contract import Channel
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.connection import ServedProcess
+from sophon_hosting.client_api.http_json import HOST, MAX_BODY_BYTES, PROCESS
 from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.client_api.token_authentication import TokenAuthenticator
-from sophon_hosting.features.imports.export_file import MAX_FILE_BYTES
-from sophon_hosting.features.registry import load_operations
+from sophon_hosting.features.registry import list_routes, load_operations
 from sophon_hosting.host import Host
 from sophon_hosting.http.connections.limits import REQUEST_SECONDS
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
 from sophon_hosting.http.error_middleware import convert_errors
 from sophon_hosting.http.health import RenderMetrics, health_routes
-from sophon_hosting.http.json_io import HOST, MAX_BODY_BYTES, PROCESS
 from sophon_hosting.http.middlewares import (
     add_cors_headers,
     bind_trace,
@@ -30,7 +29,6 @@ from sophon_hosting.http.middlewares import (
     require_auth,
     require_json,
 )
-from sophon_hosting.http.openai_api.routes import routes as openai_routes
 from sophon_hosting.http.openapi_route import openapi_routes
 from sophon_hosting.http.operation_routes import operation_routes
 from sophon_hosting.http.response_headers import add_default_headers
@@ -64,6 +62,12 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     delay_failure = delay_failed_login(
         chosen.throttle or LoginThrottle(host.services.clock), TrustedProxies(hub.trusted_proxies)
     )
+    operations = load_operations().operations
+    uploads = {
+        each.path: each.options.upload_bytes(host.services.settings)
+        for each in operations
+        if each.options.upload_bytes is not None
+    }
     clients = ClientAuthenticator(access, host_store(host.services), host.services.clock)
     app = web.Application(
         client_max_size=MAX_BODY_BYTES,
@@ -73,27 +77,22 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
             check_host(hub.host, [*hub.allowed_hosts, *hub.allowed_origins]),
             refuse_foreign_fetches(hub.allowed_origins),
             check_origin(hub.allowed_origins),
-            limit_body_time(
-                REQUEST_SECONDS,
-                max_upload_bytes=host.services.settings.attachments.max_bytes,
-                max_import_bytes=MAX_FILE_BYTES,
-            ),
+            limit_body_time(REQUEST_SECONDS, uploads),
             delay_refused_webhooks(delay_failure),
             convert_errors(),
             require_auth(host, clients, delay_failure),
-            require_json(),
+            require_json(uploads),
         ],
     )
     app.on_response_prepare.extend([add_default_headers, add_cors_headers])
     app[HOST] = host
     app[PROCESS] = ServedProcess(chosen.channels, chosen.attach_channel)
-    app.add_routes(operation_routes(load_operations().operations))
+    app.add_routes(operation_routes(operations))
     if is_page_built(chosen.web_folder):
         app.add_routes(web_page_routes(chosen.web_folder))
     else:
         app.add_routes(fallback_page_routes(access, metrics=chosen.render_metrics is not None))
     app.add_routes(openapi_routes())
     app.add_routes(health_routes(chosen.render_metrics, chosen.instance_id))
-    if hub.open_ai_api:
-        app.add_routes(openai_routes)
+    app.add_routes(list_routes(host))
     return app

@@ -6,8 +6,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
 from sophon_hosting.client_api.client_errors import ErrorPayload, to_error_payload
-from sophon_hosting.http.json_io import error_response
-from sophon_hosting.http.response_headers import RESPONSE_STARTED
+from sophon_hosting.client_api.http_json import RESPONSE_STARTED, error_response
 
 CODE_BY_STATUS = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 """Error codes by HTTP status."""

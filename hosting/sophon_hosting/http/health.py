@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from sophon.errors import StoreUnavailable
+from sophon_hosting.client_api.http_json import get_host, json_response
 from sophon_hosting.host import Host
-from sophon_hosting.http.json_io import get_host, json_response
 from sophon_hosting.queue.errors import QueueUnavailable
 
 log = logging.getLogger("sophon")

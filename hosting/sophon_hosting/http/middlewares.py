@@ -13,11 +13,11 @@ from sophon_hosting.client_api.allowed_origins import REFUSED_ORIGIN_MESSAGE, ar
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.client_errors import ErrorPayload
+from sophon_hosting.client_api.http_json import CALLER, TRACE, check_body_length, error_response, is_body_empty
 from sophon_hosting.client_api.token_authentication import Unauthorized
 from sophon_hosting.host import Host
-from sophon_hosting.http.connections.request_limits import IMPORT_PATH, UPLOAD_PATH, WEBHOOK_PATH
+from sophon_hosting.http.connections.request_limits import WEBHOOK_PATH
 from sophon_hosting.http.error_middleware import RequestHandler
-from sophon_hosting.http.json_io import CALLER, TRACE, check_body_length, error_response, is_body_empty
 from sophon_hosting.http.operation_routes import RequestConnection
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.observability.trace_id import trace_id_from_traceparent
@@ -164,13 +164,13 @@ def delay_refused_webhooks(delay_failure: DelayFailure) -> Middleware:
     return middleware
 
 
-def require_json() -> Middleware:
+def require_json(uploads: Collection[str]) -> Middleware:
     """Return a middleware that requires requests which change something to have a JSON body or none (CSRF protection).
 
     A foreign page's form can send neither, which protects against browsers that omit the Origin header. An empty body
     may be declared as `application/octet-stream`, or as anything together with `Authorization`, which a form cannot
-    send. The body must be uncompressed and within the size limit. An upload is `application/octet-stream` instead,
-    which a form cannot send either. Raises InputError, TooLarge.
+    send. The body must be uncompressed and within the size limit. What is posted to a path of `uploads` is
+    `application/octet-stream` instead, which a form cannot send either. Raises InputError, TooLarge.
     """
 
     @web.middleware
@@ -178,7 +178,7 @@ def require_json() -> Middleware:
         if request.path.startswith(AUTHENTICATED_PATHS) and request.method not in SAFE_METHODS:
             if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
                 raise InputError("the body is compressed; send it uncompressed")
-            if request.path in (UPLOAD_PATH, IMPORT_PATH) and request.method == hdrs.METH_POST:
+            if request.path in uploads and request.method == hdrs.METH_POST:
                 if request.headers.get(hdrs.CONTENT_TYPE, "").lower() != BINARY_CONTENT_TYPE:
                     raise InputError(f"the content type of an upload must be {BINARY_CONTENT_TYPE}")
             elif request.can_read_body or hdrs.CONTENT_TYPE in request.headers:

@@ -2,6 +2,8 @@
 
 from aiohttp import hdrs, web
 
+from sophon_hosting.client_api.http_json import RESPONSE_STARTED
+
 DEFAULT_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -16,9 +18,6 @@ DEFAULT_HEADERS = {
 
 SERVER_HEADER = "sophon"
 """Value of the Server header; aiohttp's default reveals its version and that of Python."""
-
-RESPONSE_STARTED = web.RequestKey("response_started", bool)
-"""Set on a request when its response has started."""
 
 
 async def add_default_headers(request: web.Request, response: web.StreamResponse) -> None:

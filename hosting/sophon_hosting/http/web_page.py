@@ -11,9 +11,9 @@ from typing import Self
 from aiohttp import hdrs, web
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon_hosting.client_api.http_json import get_host
 from sophon_hosting.client_api.token_authentication import TokenAuthenticator
 from sophon_hosting.host import Host
-from sophon_hosting.http.json_io import get_host
 
 BUILT_FOLDER = Path(__file__).parents[1] / "web"
 """Folder of the page after `make run` and in the wheel; built from `hosting/web`, never committed."""

@@ -10,9 +10,9 @@ from sophon.events import SessionDeleted, event_type
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.session_scope import to_client_events
+from sophon_hosting.client_api.user_sessions import SESSION_TRIES
 from sophon_hosting.events.missed_events import MissedEvents
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.features.tasks.sending import SESSION_TRIES
 from sophon_hosting.hub.sending.event_encoding import EventEncoder
 from sophon_hosting.hub.sending.send_buffer import SendBuffer
 

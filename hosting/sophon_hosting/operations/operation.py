@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import NotFound, SophonError
+from sophon.settings import Settings
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.operations.permission import check_permission
 from sophon_hosting.operations.request import Request, request_shape
@@ -70,6 +71,7 @@ class OperationOptions:
     as_tool: bool = False
     seconds: float = 60.0
     needs_for: Callable[[Any], str] | None = None
+    upload_bytes: Callable[[Settings], int] | None = None
 
 
 class Operation(Generic[Q, R]):

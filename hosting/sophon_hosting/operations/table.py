@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from sophon.errors import CompositionError, SophonError
+from sophon.settings import Settings
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.operations.operation import Operation, OperationOptions, Subject
 from sophon_hosting.operations.permission import parse_permission
@@ -29,6 +30,7 @@ class Options(TypedDict, total=False):
     is_exclusive: bool
     as_tool: bool
     seconds: float
+    upload_bytes: Callable[[Settings], int]
 
 
 class Table:
@@ -75,7 +77,7 @@ class Table:
         `is_exclusive`: where no host runs, the operation holds the lease of the store, so that none starts meanwhile.
         `as_tool`: the MCP server offers it to a model. No person is asked before it runs, so nothing is a tool that
         decides, or that goes on acting when nobody looks.
-        `seconds`: how long a client waits for the answer.
+        `seconds`: how long a client waits for the answer. `upload_bytes`: the largest file, if the body is one.
         """
         permissions = tuple(map(parse_permission, (needs,) if isinstance(needs, str) else needs))
 

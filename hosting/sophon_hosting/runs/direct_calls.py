@@ -5,7 +5,7 @@ from sophon.context import Context
 from sophon.messages import ToolCall
 from sophon.stores.runs.contract import Run
 from sophon.turn.provenance import CLIENT_SOURCE, note_untrusted_source
-from sophon_hosting.runs.text_origin import CALL, is_goal_step
+from sophon_hosting.runs.text_origin import CALL, is_unattended
 from sophon_middlewares.stages.direct_call import DIRECT_CALL, build_direct_chain
 
 
@@ -13,7 +13,7 @@ def put_direct_call(ctx: Context, run: Run) -> None:
     """Prepare the turn of such a run. The call's id follows from that of the run: a restart makes the same call."""
     call = run.options[CALL]
     ctx.put(DIRECT_CALL, ToolCall(f"call_{run.id}", call["tool"], call["arguments"]))
-    if not is_goal_step(run):  # its arguments are of a plan, which is made of what its owner has approved
+    if not is_unattended(run):  # its arguments are of a plan, which is made of what its owner has approved
         note_untrusted_source(ctx, CLIENT_SOURCE)
 
 

@@ -5,15 +5,9 @@ from typing import Any, TypeAlias
 
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run, RunOutcome
-from sophon_hosting.runs.text_origin import is_goal_step
 
 OutboundBuilder: TypeAlias = Callable[[Run, RunOutcome], Sequence[OutboundEntry]]
 """Builds the outbound entries that are written in one transaction with the outcome."""
-
-
-def leave_out_goal_steps(build: OutboundBuilder) -> OutboundBuilder:
-    """Return the builder without entries for steps of goals: their results go to the goal, which reports once."""
-    return lambda run, outcome: () if is_goal_step(run) else build(run, outcome)
 
 
 def build_answer_entries(run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:

@@ -34,7 +34,7 @@ from sophon_hosting.runs.deletion_lock import DeletionLock
 from sophon_hosting.runs.message_rate import MessageRateLimiter
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import build_task_queued_event
-from sophon_hosting.runs.text_origin import GOAL
+from sophon_hosting.runs.text_origin import AUTONOMY
 from sophon_hosting.runs.traces import TRACEPARENT_OPTION
 from sophon_hosting.store.contract import host_store
 
@@ -61,9 +61,10 @@ class RunRequest:
     message is accepted only into a session of that owner. `sent_at` is the time at which a platform got the message.
     `images` and `attachments`, files that the session's owner has uploaded, belong to the text. With `call` the run is
     that tool call, and asks no model; its id is chosen with that of the run. `key` is the de-duplication key of a
-    message that no platform has sent. `goal` makes it a step of a goal: id, step and autonomy. With `branch` the
-    message begins that branch, whose new id is `session_id`. With `precondition` it is accepted only while what it is
-    for is stored as it was read.
+    message that no platform has sent. With `autonomy` the run works unattended: nobody decides during its turn what
+    that allows. `options` are further ones of the run, by names that the sender alone knows. With `branch` the message
+    begins that branch, whose new id is `session_id`. With `precondition` it is accepted only while what it is for is
+    stored as it was read.
     """
 
     text: str
@@ -88,7 +89,8 @@ class RunRequest:
     attachments: "Sequence[Attachment]" = ()
     call: "ToolCall | None" = None
     key: InboundKey | None = None
-    goal: Mapping[str, str] | None = None
+    autonomy: str | None = None
+    options: Mapping[str, Any] = field(default_factory=lambda: {})
     branch: "SessionBranch | None" = None
     precondition: Precondition | None = None
 
@@ -298,7 +300,8 @@ class RunAcceptance:
             **({"instructions": message.instructions} if message.instructions else {}),
             **({"images": [image.to_json() for image in message.images]} if message.images else {}),
             **({"attachments": [each.to_json() for each in message.attachments]} if message.attachments else {}),
-            **({GOAL: dict(message.goal)} if message.goal else {}),
+            **({AUTONOMY: message.autonomy} if message.autonomy else {}),
+            **message.options,
             **({"call": {"tool": message.call.name, "arguments": message.call.arguments}} if message.call else {}),
         }
         return Run(

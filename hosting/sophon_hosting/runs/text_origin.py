@@ -18,8 +18,8 @@ PIECES = "pieces"
 CALL = "call"
 """Key, in `Run.options`, of the tool call of a client that the run is; missing for a message."""
 
-GOAL = "goal"
-"""Key, in `Run.options`, of the goal whose step the run is; missing for any other run."""
+AUTONOMY = "autonomy"
+"""Key, in `Run.options`, of the autonomy of a run that works unattended; missing for any other run."""
 
 FORWARDED_MESSAGE = "forwarded message"
 """Source of a text that was forwarded."""
@@ -47,6 +47,6 @@ def is_direct_call(run: Run) -> bool:
     return CALL in run.options
 
 
-def is_goal_step(run: Run) -> bool:
-    """Return whether a run is a step of a goal: nobody wrote it, and its answer goes to the goal alone."""
-    return GOAL in run.options
+def is_unattended(run: Run) -> bool:
+    """Return whether a run works unattended: nobody wrote it, and a plan that its owner has approved made it."""
+    return AUTONOMY in run.options

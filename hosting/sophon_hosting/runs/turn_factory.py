@@ -12,7 +12,7 @@ from sophon.turn.provenance import note_untrusted_source
 from sophon_hosting.runs.audience import audience_of_run, overrides_of_run
 from sophon_hosting.runs.checkpoint_store import CHECKPOINT_BUILDER, load_checkpoint
 from sophon_hosting.runs.direct_calls import put_direct_call
-from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, GOAL, is_direct_call, is_goal_step
+from sophon_hosting.runs.text_origin import AUTONOMY, FOREIGN_SOURCES, is_direct_call, is_unattended
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.outer.session_events.turn_start import RECORDED_SEQ
 
@@ -54,8 +54,8 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
         ctx.put(SCHEDULE, str(schedule_id))
     if is_direct_call(run):
         put_direct_call(ctx, run)
-    if is_goal_step(run):
-        ctx.put(GOAL_AUTONOMY, parse_autonomy(options[GOAL]["autonomy"]))
+    if is_unattended(run):
+        ctx.put(GOAL_AUTONOMY, parse_autonomy(options[AUTONOMY]))
     if options.get("instructions"):
         ctx.messages.insert(len(ctx.messages) - 1, Message("system", options["instructions"]))
     if not is_first_start and (seq := await _find_message_seq(services, run)):

@@ -6,7 +6,7 @@ from sophon.errors import InputError, NotFound, StoreError
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable, to_error_payload
 from sophon_hosting.client_api.token_authentication import Unauthorized
 from sophon_hosting.features.imports.export_reader import ImportsBusy
-from sophon_hosting.http.openai_api.completion_errors import IdempotencyKeyReused
+from sophon_hosting.features.openai_api.completion_errors import IdempotencyKeyReused
 from sophon_hosting.queue.errors import QueueFull, TooManyMessages
 from sophon_hosting.runs.approvals import DecisionRefused
 

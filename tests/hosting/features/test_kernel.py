@@ -73,10 +73,10 @@ def has_table(path: Path) -> bool:
 
 
 def test_each_phase_starts_once_and_stops_once() -> None:
-    starting = [*lifecycle.BEFORE_CLIENTS, *lifecycle.WITH_CLIENTS]
+    starting = [*lifecycle.BEFORE_STORE, *lifecycle.BEFORE_CLIENTS, *lifecycle.WITH_CLIENTS]
     stopping = [
         *(*lifecycle.WITHOUT_SENDERS, *lifecycle.BEFORE_TURNS_END),
-        *(*lifecycle.WITHOUT_TURNS, *lifecycle.WITHOUT_CHANNELS),
+        *(*lifecycle.WITHOUT_TURNS, *lifecycle.WITHOUT_CHANNELS, *lifecycle.LAST),
     ]
     assert Counter(starting) == Counter(stopping) == Counter(Phase)
 
@@ -174,6 +174,28 @@ async def test_a_service_without_a_phase_is_found_and_never_started() -> None:
     assert process.host.feature_services.find(key) is not None
 
 
+class Stubborn(Recorder):
+    """A service that cannot be stopped."""
+
+    async def stop(self) -> None:
+        await super().stop()
+        raise OSError(self._name)
+
+
+async def test_services_behind_one_that_cannot_be_stopped_are_stopped() -> None:
+    log: list[str] = []
+    declared = [FeatureService(lambda process: Stubborn("one", log), Phase.WORK), recorded("two", log, Phase.WORK)]
+    with pytest.raises(OSError, match="one"):
+        await FeatureLifecycle([Feature("some", services=declared)], process_of_a_host()).stop(Phase)
+    assert log == ["stop one", "stop two"]
+
+
+async def test_the_errors_of_all_services_that_cannot_be_stopped_are_raised() -> None:
+    declared = [FeatureService(lambda process: Stubborn("one", []), Phase.WORK)] * 2
+    with pytest.raises(ExceptionGroup, match="several services could not be stopped"):
+        await FeatureLifecycle([Feature("some", services=declared)], process_of_a_host()).stop(Phase)
+
+
 def test_two_services_cannot_have_one_key() -> None:
     key = ServiceKey[object]("same")
     services = [FeatureService(lambda process: object(), key=key)] * 2
@@ -186,6 +208,7 @@ SWITCHED_ON: dict[str, dict[str, Any]] = {
     "schedules": {"Schedules": {"Enabled": True, "Heartbeat": {"Enabled": True}}},
     "mcp": {"Mcp": {"Servers": [{"Id": "none", "Url": "http://127.0.0.1:1/mcp"}]}},
     "webhooks": {"Webhooks": {"Outgoing": [{"Id": "tell", "Url": "http://127.0.0.1:1", "Secret": "of some length"}]}},
+    "host": {},
     "settings": {},
     "post_turn": {},
 }
@@ -265,6 +288,9 @@ class Stage:
             return (await client.get("/healthz")).status_code
 
     async def note_start(self, phase: Phase) -> None:
+        if phase is Phase.PROCESS:
+            self.started.append((phase, "nothing is open"))
+            return
         await self.services.store.runs.list_unfinished()  # which a store that is not open would refuse
         if self.request is None:
             self.request = asyncio.create_task(self.get_health())
@@ -297,6 +323,7 @@ async def test_the_services_of_a_host_start_and_stop_in_the_order_of_their_phase
         await stage.turn.wait()
         await stage.server.shutdown(0)
     assert stage.started == [
+        (Phase.PROCESS, "nothing is open"),
         (Phase.SETTINGS, "clients wait"),
         (Phase.AFTER_TURNS, "clients wait"),
         (Phase.WORK, "clients wait"),
@@ -311,6 +338,7 @@ async def test_the_services_of_a_host_start_and_stop_in_the_order_of_their_phase
         (Phase.TOOLS, "only sending", "no turn"),
         (Phase.DELIVERY, "stopped", "no turn"),
         (Phase.AFTER_TURNS, "stopped", "no turn"),
+        (Phase.PROCESS, "stopped", "no turn"),
     ]
 
 
@@ -329,5 +357,5 @@ def test_a_service_that_fails_at_start_ends_the_host_and_stops_what_had_started(
 
     with stage.address.socket, pytest.raises(SettingsError, match="it does not work"):
         run_until_stopped(start, shut_down, stage.server.host, StoreLease("memory://"))
-    assert [phase for phase, _ in stage.started] == [Phase.SETTINGS, Phase.AFTER_TURNS, Phase.WORK]
+    assert [phase for phase, _ in stage.started] == [Phase.PROCESS, Phase.SETTINGS, Phase.AFTER_TURNS, Phase.WORK]
     assert {Phase.SETTINGS, Phase.AFTER_TURNS} <= {phase for phase, *_ in stage.stopped}

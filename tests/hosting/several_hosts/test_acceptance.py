@@ -8,9 +8,9 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from sophon.events import TaskCancelled
+from sophon_hosting.client_api.http_json import HOST
 from sophon_hosting.host import Host
 from sophon_hosting.http.health import get_readiness
-from sophon_hosting.http.json_io import HOST
 from sophon_hosting.observability.metrics import Metrics
 from sophon_hosting.runs.session_deletion import Busy
 

@@ -123,6 +123,7 @@ class NamedAttachment(Request):
     status=201,
     ok=True,
     errors=(FileTooLarge, UnsupportedMediaType, TooManyBytes, TooManyUploads),
+    upload_bytes=lambda settings: settings.attachments.max_bytes,
 )
 async def upload_attachment(caller: Caller, request: NewAttachment) -> UploadedAttachment:
     """Store the body as a file; it is there whole or not at all."""

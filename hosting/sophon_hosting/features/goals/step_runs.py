@@ -10,6 +10,7 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.features.goals.progress import StepOutcome
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.task_node import TaskNode
+from sophon_hosting.features.goals.step_option import GOAL
 from sophon_hosting.features.goals.step_text import (
     build_call_text,
     build_report_text,
@@ -48,7 +49,8 @@ def build_step_request(goal: Goal, node: TaskNode, session_id: str, clock: Clock
         origin=_build_origin(goal, is_foreign=is_foreign),
         planning="Never",
         call=call,
-        goal={"id": goal.id, "step": node.id, "autonomy": goal.autonomy},
+        autonomy=goal.autonomy,
+        options={GOAL: {"id": goal.id, "step": node.id}},
         precondition=Precondition("goal", goal.id, goal.version),
     )
 

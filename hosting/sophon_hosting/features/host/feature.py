@@ -3,13 +3,24 @@
 from typing import TYPE_CHECKING, Final
 
 from sophon_hosting.feature_services import ServiceKey
-from sophon_hosting.features.feature import Feature
+from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
 
 if TYPE_CHECKING:
-    from sophon_hosting.observability.log_buffer import LogBuffer
+    from sophon_hosting.features.host.log_buffer import LogBuffer
 
 LOG_BUFFER: "Final[ServiceKey[LogBuffer]]" = ServiceKey("host.log_buffer")
 """The newest log lines; a process that serves no clients keeps none."""
+
+
+def _create_log_buffer(process: HostProcess) -> "LogBuffer | None":
+    if not process.serves_clients:
+        return None
+    from sophon.composition.configured_secrets import collect_secrets  # lazy: only a host that is served needs it
+    from sophon_hosting.features.host.log_buffer import LogBuffer
+    from sophon_hosting.observability.log_redaction import LogRedactor
+
+    return LogBuffer(LogRedactor(collect_secrets(process.services.settings, process.environment)))
+
 
 FEATURE: Final = Feature(
     "host",
@@ -18,4 +29,5 @@ FEATURE: Final = Feature(
         "sophon_hosting.features.host.operations",
         "sophon_hosting.features.host.logs",
     ],
+    services=[FeatureService(_create_log_buffer, Phase.PROCESS, LOG_BUFFER)],
 )

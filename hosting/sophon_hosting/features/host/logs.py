@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from sophon._python.value_rules import ValueRules
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.host.feature import LOG_BUFFER
+from sophon_hosting.features.host.log_buffer import LogBuffer, LogLine
 from sophon_hosting.features.host.results import LogPage, log_line_to_json
-from sophon_hosting.observability.log_buffer import LogBuffer, LogLine
 from sophon_hosting.operations.request import Request, WaitSeconds
 from sophon_hosting.operations.table import Table
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 from sophon._python.lazy_typed_dict import TypedDict
+from sophon_hosting.features.host.log_buffer import LogLine
 from sophon_hosting.leadership.host_registry import HostDescription, ProcessRole
-from sophon_hosting.observability.log_buffer import LogLine
 
 
 class ChainMiddleware(TypedDict):

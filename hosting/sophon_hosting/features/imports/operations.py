@@ -58,7 +58,13 @@ class NewImport(Request):
     dry_run: Annotated[bool, Doc("Say what would be imported, and store nothing.")] = False
 
 
-@table.operation("POST /api/sessions/import", needs="Chat", ok=True, errors=(TooLarge, ImportRunning, ImportsBusy))
+@table.operation(
+    "POST /api/sessions/import",
+    needs="Chat",
+    ok=True,
+    errors=(TooLarge, ImportRunning, ImportsBusy),
+    upload_bytes=lambda settings: MAX_FILE_BYTES,
+)
 async def import_sessions(caller: Caller, request: NewImport) -> ImportReportView:
     """Store the conversations of the body, a file, and say which were not.
 

@@ -35,7 +35,7 @@ from sophon_hosting.features.post_turn.title_generation import TitleGeneration, 
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.runs.audience import audience_of_run, overrides_of_run
 from sophon_hosting.runs.late_judgements import learn_later
-from sophon_hosting.runs.text_origin import is_direct_call, is_goal_step, own_text_of_run
+from sophon_hosting.runs.text_origin import is_direct_call, is_unattended, own_text_of_run
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.chains.chain_settings import complete_for_chain
 from sophon_middlewares.outer.budget.budget import Budget
@@ -140,7 +140,7 @@ class PostTurnRunner:
         try:
             async with self._services.clock.timeout(TIMEOUT_SECONDS):
                 run = await host_store(self._services).runs.get(task_id)
-                if is_goal_step(run):
+                if is_unattended(run):
                     return
                 self._job_session = run.session_id
                 if not is_direct_call(run):  # it says nothing about the user, and its text is its title

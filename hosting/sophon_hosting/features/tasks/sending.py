@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from sophon.errors import CompositionError, InputError, NotFound, SessionTaken
 from sophon.messages import ToolCall
@@ -14,7 +14,7 @@ from sophon_hosting.client_api.client_errors import TooLarge, Unavailable
 from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
 from sophon_hosting.client_api.conversation_mode import OtherMode
 from sophon_hosting.client_api.rights import HUB_CHANNEL
-from sophon_hosting.client_api.user_sessions import validate_id
+from sophon_hosting.client_api.user_sessions import SESSION_TRIES, validate_id
 from sophon_hosting.features.attachments.operations import resolve_attachments
 from sophon_hosting.features.sessions.copying import NO_BRANCHES
 from sophon_hosting.features.tasks.regeneration import find_branch
@@ -25,9 +25,6 @@ from sophon_hosting.runs.run_acceptance import RunRequest, TaskReceipt
 
 if TYPE_CHECKING:
     from sophon.attachments import Attachment
-
-SESSION_TRIES: Final = 5
-"""How often a session is looked up that others delete and take at the same time."""
 
 BeforeAccept: TypeAlias = Callable[[str], Awaitable[None]]
 """Awaited with the stored id of the session, after all checks and before anything is written."""

@@ -1,7 +1,7 @@
 """HTTP middlewares that tell the connection what is served, and set the deadline for the body of a request."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 
 from aiohttp import web
@@ -21,12 +21,6 @@ WEBHOOK_BODY_SECONDS = 5.0
 """Time for the body of a webhook: at most 3 MB, from a platform's data center."""
 
 
-UPLOAD_PATH = "/api/attachments"
-"""Path to which files are posted."""
-
-IMPORT_PATH = "/api/sessions/import"
-"""Path to which conversations are posted."""
-
 UPLOAD_BYTES_PER_SECOND = 50_000
 """Lowest rate at which a file may arrive: a slow mobile connection."""
 
@@ -43,22 +37,20 @@ def mark_as_serving() -> Middleware:
     return middleware
 
 
-def limit_body_time(seconds: float, *, max_upload_bytes: int = 0, max_import_bytes: int = 0) -> Middleware:
+def limit_body_time(seconds: float, uploads: Mapping[str, int]) -> Middleware:
     """Return a middleware that limits the time in which the body arrives; reading it then raises BodyTimeout.
 
-    The body of a webhook has `WEBHOOK_BODY_SECONDS` if that is less, and an upload of at most `max_upload_bytes` or
-    `max_import_bytes` the time that its declared size needs at `UPLOAD_BYTES_PER_SECOND` besides.
+    The body of a webhook has `WEBHOOK_BODY_SECONDS` if that is less. `uploads` are paths with the largest file in
+    bytes; a file has the time that its declared size, at most that, needs at `UPLOAD_BYTES_PER_SECOND` besides.
     """
-
-    largest = {UPLOAD_PATH: max_upload_bytes, IMPORT_PATH: max_import_bytes}
 
     @web.middleware
     async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
         if not request.content.is_eof():
             limit = min(seconds, WEBHOOK_BODY_SECONDS) if request.path.startswith(WEBHOOK_PATH) else seconds
-            if request.path in largest:
-                size = largest[request.path] if request.content_length is None else request.content_length
-                limit += min(size, largest[request.path]) / UPLOAD_BYTES_PER_SECOND
+            if (largest := uploads.get(request.path)) is not None:
+                size = largest if request.content_length is None else request.content_length
+                limit += min(size, largest) / UPLOAD_BYTES_PER_SECOND
             timer = asyncio.get_running_loop().call_later(limit, _expire, request.content, limit)
             request.content.on_eof(timer.cancel)
         return await handler(request)

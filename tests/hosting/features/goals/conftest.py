@@ -18,11 +18,13 @@ from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.channels.owner_rights import OwnerRights
 from sophon_hosting.features.goals.deletion import GoalDeletion
 from sophon_hosting.features.goals.engine import GoalEngine
-from sophon_hosting.features.goals.factory import create_goal_deletion
+from sophon_hosting.features.goals.feature import create_goal_deletion
 from sophon_hosting.features.goals.goal_commands import GoalCommands
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.step_option import leave_out_steps
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.host import Host
+from sophon_hosting.runs.outbound import build_answer_entries
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
@@ -138,7 +140,8 @@ class World:
         services = self.services()
         chain = self.build_chain(services)
         guarded = add_guards(chain, services.settings.guards) if self.guards else chain
-        host = Host(services, guarded, session_work=[create_goal_deletion])
+        build_outbound = leave_out_steps(services, build_answer_entries)
+        host = Host(services, guarded, session_work=[create_goal_deletion], build_outbound=build_outbound)
         await host.start()
         engine = GoalEngine(host, OwnerRights(services, []).find_problem if self.checks_owners else None)
         engine.start()

@@ -164,8 +164,7 @@ async def test_without_the_rule_for_lasting_effects_the_page_would_have_made_one
 
 async def test_a_step_of_a_goal_makes_no_goals() -> None:
     async with Chat(Approval={"AutoApproveUpTo": "Critical"}) as chat:
-        goal = {"id": "x", "step": "a", "autonomy": "Full"}
-        request = RunRequest("make another", "goal-x", owner="ada", session_owner="ada", goal=goal)
+        request = RunRequest("make another", "goal-x", owner="ada", session_owner="ada", autonomy="Full")
         receipt = await chat.host.accept(request)
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not (run := await chat.services.store.runs.get(receipt.task_id)).is_finished:

@@ -42,7 +42,7 @@ class InstantHost:
         result = await store.runs.accept(run, key)
         if result.created:
             self.accepted.append(message.external_id or "")
-            fails = message.goal is not None and len(self.accepted) % 7 == 0
+            fails = message.autonomy is not None and len(self.accepted) % 7 == 0
             detail = {"tool_outcome": "failed" if fails else "completed"}
             response: dict[str, Any] = {"text": f"out of ink {len(self.accepted)}", "finish_reason": "stop"}
             await store.runs.finish(run.id, RunOutcome("completed", response={**response, "detail": detail}))

@@ -14,7 +14,7 @@ from sophon.events import ScheduleFired
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
-from sophon_hosting.features.goals.factory import create_use_recorder
+from sophon_hosting.features.goals.feature import create_use_recorder
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.schedules.firing import CheckOwner
 from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary

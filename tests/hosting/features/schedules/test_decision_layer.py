@@ -8,8 +8,9 @@ from sophon.decisions.fast_path_families import FAMILIES
 from sophon.decisions.fast_path_tools import find_tool
 from sophon.events import DecisionMade, Message
 from sophon.testing import FunctionModel, VirtualClock
+from sophon_hosting.features.feature import HostProcess
 from sophon_hosting.features.registry import register_feature_tools
-from sophon_hosting.features.schedules.factory import create_heartbeat, create_scheduler
+from sophon_hosting.features.schedules.feature import create_heartbeat, create_scheduler
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host, RunRequest
@@ -92,6 +93,6 @@ async def test_who_types_the_prefix_is_no_schedule():
 async def test_what_is_off_is_not_there():
     world = new_world()
     host = world.host({"Schedules": {"Enabled": False}})
-    assert create_scheduler(host, []) is None
-    assert create_heartbeat(host) is None
+    assert create_scheduler(HostProcess(host, {})) is None
+    assert create_heartbeat(HostProcess(host, {})) is None
     await host.shutdown(grace_seconds=0)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sophon_hosting.observability.log_buffer import MAX_CHARACTERS, MAX_LINES, LogBuffer
+from sophon_hosting.features.host.feature import LOG_BUFFER
+from sophon_hosting.features.host.log_buffer import MAX_CHARACTERS, MAX_LINES, LogBuffer
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
 from tests.hosting.features.settings.conftest import TOKENS
 
@@ -56,7 +57,7 @@ async def test_a_request_waits_for_the_next_line(start: Callable[..., Any]) -> N
     olga = await started.open("olga")
     last = (await olga.get("/api/logs")).json()["last"]
     waiting = asyncio.create_task(olga.get("/api/logs", params={"after": last, "text": "at last", "wait": 20}))
-    buffer = started.site.log_buffer
+    buffer = started.site.host.feature_services.find(LOG_BUFFER)
     while not buffer.has_listeners:
         await asyncio.sleep(0)
     await asyncio.to_thread(log.info, "something else")
@@ -84,6 +85,6 @@ def test_what_is_off_the_record_is_not_in_a_line() -> None:
 
 async def test_a_host_that_is_shut_down_receives_no_more(start: Callable[..., Any]) -> None:
     started = await start()
-    assert started.site.log_buffer in logging.getLogger().handlers
+    assert started.site.host.feature_services.find(LOG_BUFFER) in logging.getLogger().handlers
     await started.site.shutdown(0)
-    assert started.site.log_buffer not in logging.getLogger().handlers
+    assert started.site.host.feature_services.find(LOG_BUFFER) not in logging.getLogger().handlers

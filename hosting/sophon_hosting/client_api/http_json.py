@@ -21,6 +21,9 @@ PROCESS = web.AppKey("process", ServedProcess)
 TRACE = web.RequestKey("trace", str)
 """Trace id of the request."""
 
+RESPONSE_STARTED = web.RequestKey("response_started", bool)
+"""Set on a request when its response has started."""
+
 MAX_BODY_BYTES = 1_000_000
 """Maximum size of a request body in bytes."""
 

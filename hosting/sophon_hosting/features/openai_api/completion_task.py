@@ -23,18 +23,18 @@ from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.traces.trace_context import HEADER
 from sophon_hosting.client_api.client_message import ClientMessage
+from sophon_hosting.client_api.http_json import TRACE, get_caller, get_host
 from sophon_hosting.completion import complete
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.features.tasks.sending import find_accepted, send
-from sophon_hosting.host import TaskReceipt
-from sophon_hosting.http.json_io import TRACE, get_caller, get_host
-from sophon_hosting.http.openai_api.completion_errors import IdempotencyKeyReused
-from sophon_hosting.http.openai_api.completion_format import (
+from sophon_hosting.features.openai_api.completion_errors import IdempotencyKeyReused
+from sophon_hosting.features.openai_api.completion_format import (
     AUTO_MODEL,
     CompletionRequest,
     parse_completion_input,
     to_history_messages,
 )
+from sophon_hosting.features.tasks.sending import find_accepted, send
+from sophon_hosting.host import TaskReceipt
 from sophon_hosting.operations.request import Request
 from sophon_hosting.store.contract import host_store
 

@@ -9,13 +9,19 @@ from sophon.errors import SophonError
 from sophon.events import ApprovalRequested, Event, StreamChunk, TaskCancelled, TaskCompleted, TaskFailed
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.client_api.client_errors import ErrorPayload, to_error_payload
-from sophon_hosting.http.json_io import get_caller, get_host, json_response, read_json_object
-from sophon_hosting.http.openai_api.completion_errors import (
+from sophon_hosting.client_api.http_json import (
+    RESPONSE_STARTED,
+    get_caller,
+    get_host,
+    json_response,
+    read_json_object,
+)
+from sophon_hosting.features.openai_api.completion_errors import (
     payload_of_turn,
     to_error_body,
     to_error_headers,
 )
-from sophon_hosting.http.openai_api.completion_format import (
+from sophon_hosting.features.openai_api.completion_format import (
     AUTO_MODEL,
     CompletionRequest,
     build_chunk,
@@ -23,8 +29,7 @@ from sophon_hosting.http.openai_api.completion_format import (
     build_usage_chunk,
     to_openai_finish_reason,
 )
-from sophon_hosting.http.openai_api.completion_task import ClientDisconnected, CompletionTask
-from sophon_hosting.http.response_headers import RESPONSE_STARTED
+from sophon_hosting.features.openai_api.completion_task import ClientDisconnected, CompletionTask
 from sophon_hosting.json_text import encode_json
 from sophon_hosting.rendering.sent_text import SentText
 

@@ -54,11 +54,11 @@ class LogBuffer(logging.Handler):
         """Whether somebody waits for a line."""
         return bool(self._listeners)
 
-    def attach(self) -> None:
+    def start(self) -> None:
         """Receive the records of all loggers."""
         logging.getLogger().addHandler(self)
 
-    def detach(self) -> None:
+    async def stop(self) -> None:
         """Receive no more records."""
         logging.getLogger().removeHandler(self)
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import InputError
-from sophon_hosting.http.openai_api.completion_format import CompletionRequest, parse_completion_input
+from sophon_hosting.features.openai_api.completion_format import CompletionRequest, parse_completion_input
 
 
 def talk(*said: tuple[str, object]):

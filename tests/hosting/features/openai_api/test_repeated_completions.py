@@ -11,8 +11,8 @@ import pytest
 from sophon import Decision, ModelRequest, ModelResponse, ToolCall
 from sophon.errors import AuthenticationFailed, BadRequest, ProviderUnavailable, RateLimited
 from sophon.testing import FunctionModel, VirtualClock
-from sophon_hosting.http.openai_api import routes
-from sophon_hosting.http.openai_api.completion_errors import payload_of_turn, to_error_headers
+from sophon_hosting.features.openai_api import routes
+from sophon_hosting.features.openai_api.completion_errors import payload_of_turn, to_error_headers
 
 FAILURES: dict[str, Exception] = {
     "bad": BadRequest("no such field"),
