@@ -48,6 +48,7 @@ from sophon.turn.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
+    from sophon.agents.runtime import AgentRuntime
     from sophon.attachments import Attachment
     from sophon.images import Image
     from sophon.learning.contract import Embedder, PolicyCache
@@ -135,10 +136,11 @@ class Services:
         self.agents = create_agent_runtime(settings, folder)
         self.store: Store = parts.store or InMemoryStore(clock=clock)
         self.approvals: ApprovalGate = parts.approvals or RejectingGate()
-        self.operator_policy: OperatorPolicy = UNRESTRICTED  # set by a host, which knows its operators
+        self.operator_policy: OperatorPolicy = UNRESTRICTED
         self.rate_windows = SlidingWindows()
-        """Counts in this process; a host of several processes replaces it."""
-        self.set_event_sink(parts.events or NullEventSink())
+        """Counts in this process; those of a host of several processes are shared by them."""
+        self.events = parts.events or NullEventSink()
+        self.has_listeners = parts.events is not None and not isinstance(parts.events, NullEventSink)
         self.turn_log: TurnLog = parts.turn_log or SessionLog(self.store)
         self.instructions = parts.instructions
         self.skills, self.embedder, self.policies = parts.skills, parts.embedder, parts.policies
@@ -349,10 +351,32 @@ class Services:
         if tool.name not in self.settings.tools.disabled:
             self.toolbox.add(tool)
 
-    def set_event_sink(self, events: EventSink) -> None:
-        """Send the events of all turns that start later to `events`."""
-        self.events = events
-        self.has_listeners = not isinstance(events, NullEventSink)
+    def use_settings(self, settings: Settings) -> None:
+        """Use other settings for the turns that start from now on."""
+        self.settings = settings
+
+    def with_parts(
+        self,
+        *,
+        settings: Settings | None = None,
+        store: Store | None = None,
+        toolbox: Toolbox | None = None,
+        approvals: ApprovalGate | None = None,
+        events: EventSink | None = None,
+        turn_log: TurnLog | None = None,
+        instructions: str | None = None,
+        agents: "AgentRuntime | None" = None,
+        operator_policy: OperatorPolicy | None = None,
+        rate_windows: SlidingWindows | None = None,
+        learns: bool | None = None,
+    ) -> Self:
+        """Return services with other parts; those that are not named are shared, with their state."""
+        given = {name: part for name, part in locals().items() if part is not None and part is not self}
+        view = copy(self)
+        vars(view).update(given)
+        if events is not None:
+            view.has_listeners = not isinstance(events, NullEventSink)
+        return view
 
     def copy_for_replay(self, store: Store, toolbox: Toolbox, approvals: ApprovalGate) -> Self:
         """Return services whose turns leave nothing behind in these: another store, other tools, nobody who listens,
@@ -360,11 +384,16 @@ class Services:
 
         The models are shared, with their keys, cool-downs and circuit breakers.
         """
-        view = copy(self)
-        view.store, view.toolbox, view.approvals = store, toolbox, approvals
-        view.turn_log, view.rate_windows, view.learns = SessionLog(store), SlidingWindows(), False
+        view = self.with_parts(
+            store=store,
+            toolbox=toolbox,
+            approvals=approvals,
+            events=NullEventSink(),
+            turn_log=SessionLog(store),
+            rate_windows=SlidingWindows(),
+            learns=False,
+        )
         view._routers, view._memory_vectors, view._workspaces = [], [], {}
-        view.set_event_sink(NullEventSink())
         return view
 
     def restore(self, state: Mapping[str, Any]) -> Context:

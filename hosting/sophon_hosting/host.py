@@ -1,13 +1,12 @@
 """Host without network interfaces: accept messages, run them, record decisions and cancel."""
 
-import asyncio
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Final, Self
 
 from sophon.chain.pipeline import Pipeline
 from sophon.errors import CompositionError
@@ -34,7 +33,7 @@ from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.factory import build_memory_queue
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.retention import RetentionSweep, Sweep
-from sophon_hosting.run_execution import RunExecution
+from sophon_hosting.run_execution import AgentChains, RunExecution
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approvals import ApprovalService
@@ -52,17 +51,19 @@ from sophon_hosting.runs.session_deletion import CreateSessionWork, SessionDelet
 from sophon_hosting.runs.traces import ApprovalTaps
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
-from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.contract import HostStore, host_store
 from sophon_hosting.store.factory import extend_store
 from sophon_hosting.store_monitor import StoreMonitor
-from sophon_hosting.telemetry.setup import OutcomeExport, create_telemetry
+from sophon_hosting.telemetry.setup import TraceExport
 
-if TYPE_CHECKING:
-    from sophon_hosting.telemetry.exporter import TelemetryExporter
+CHANNEL_NAMES: Final = frozenset({"telegram", "whatsapp"})
+"""Channels that there may be in other hosts of the same store."""
 
 
 class Host:
-    """Host: runs accepted messages through the chain; replaces the approval gate and the turn log of the services.
+    """Host: runs accepted messages through the chain.
+
+    Its turns use `Host.services`: those that were passed, with gate, events and turn log of the host.
 
     `queue` is a `MemoryQueue` of `Queue.Capacity` by default; with `several_users` one of them may fill
     `Queue.OwnerShare` of it. `approvers` are the operators: they may decide besides the owner of a run, and with
@@ -72,27 +73,22 @@ class Host:
     none. `membership` says which of several processes this one is; by default it is alone. `record_use` receives what
     each run has used; `session_work` ends with the session to which it belongs, `loops` with the host; the ids of the
     features' own sessions begin with `session_prefixes`; `sweeps` delete old data of theirs. `chain` may be a registry
-    of chains by task type. `off_the_record` is the host of conversations that are kept in memory only, started and shut
-    down by who creates it; by default there are none. The context manager opens the services, recovers unfinished runs,
-    runs, and shuts down at exit.
+    of chains by task type, or a function that builds it from `Host.services`. `off_the_record` is the host of
+    conversations that are kept in memory only, started and shut down by who creates it; by default there are none. The
+    context manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
     """
 
     is_off_the_record = False
     """Whether its conversations are in memory only."""
-    channel_names: AbstractSet[str] = frozenset({"telegram", "whatsapp"})
-    """Names of the channels, enabled or not, and prefixes of features: no user's session id begins with one of them."""
-    list_detached_channels: Callable[[], list[str]] = list
-    """Names of the channels that could not be started several times in a row."""
     is_running = False
     """True between `start` and `shutdown`."""
     is_shutting_down = False
     """True from the beginning of `shutdown`: new messages would no longer be run by this process."""
-    _telemetry: "TelemetryExporter | None" = None
 
     def __init__(
         self,
         services: Services,
-        chain: Pipeline | PipelineRegistry,
+        chain: Pipeline | PipelineRegistry | Callable[[Services], PipelineRegistry],
         *,
         queue: TaskQueue | None = None,
         approvers: Collection[str] = (),
@@ -108,38 +104,66 @@ class Host:
         session_prefixes: Collection[str] = (),
         sweeps: Collection[Sweep] = (),
         loops: Iterable[CreateLoops] = (),
+        channel_names: Iterable[str] = (),
+        list_detached_channels: Callable[[], list[str]] = list,
     ) -> None:
-        extend_store(services)
-        self.channel_names = self.channel_names | set(session_prefixes)
-        self.services, store, clock = services, host_store(services), services.clock
+        self.channel_names: AbstractSet[str] = CHANNEL_NAMES | {*channel_names, *session_prefixes}
+        """Names of the channels, enabled or not, and prefixes of features: no user's session id begins with one."""
+        self.list_detached_channels = list_detached_channels
+        """Names of the channels that could not be started several times in a row."""
         self.feature_services = FeatureServices()
         """Services of the features that are created for this host."""
         self.off_the_record = off_the_record
         """The `OffTheRecordHost`; None: no conversations off the record."""
-        self.pipelines = chain if isinstance(chain, PipelineRegistry) else PipelineRegistry(chain)
-        """The chains as they were composed, without the host's own middlewares; see `replace_chain`."""
         self.fanout: HostFanout = fanout or NoFanout()
         """Messages to and from the other host processes; opened and closed with the host."""
+        store, clock = extend_store(services.store), services.clock
+        services = services.with_parts(store=store)
         self.membership = membership or GroupMembership(services)
         """Which of several processes this one is, and what only it may do."""
-        self._adapt_services(approvers, several_users=several_users)
         self.queue: TaskQueue = queue or build_memory_queue(services, is_shared=several_users)
+        operators = frozenset(approvers) | {STORE_OPERATOR}  # whoever can open the store, with `StoredCaller`
+        policy = OperatorPolicy(operators, several_users, services.settings.approval.four_eyes)
         self.queue_health = QueueHealth(clock)
         """Whether the server of the queue can be reached."""
         active_runs = self.active_runs = ActiveRuns()
         """The runs whose turns this process runs now."""
         self.tool_errors = ToolErrors(services.events, clock)
         """Last errors of tools, by session."""
-        event_bus = self.event_bus = self._create_event_bus(build_event_row)
-        services.set_event_sink(event_bus)
-        self._outcome_writer = self._create_outcome_writer(build_outbound, record_use)
-        services.turn_log = RunTurnLog(active_runs, self._outcome_writer, store, event_bus)
+        sink = ApprovalTaps(self.tool_errors, active_runs) if services.settings.traces.enabled else self.tool_errors
+        event_bus = self.event_bus = EventBus(
+            store.events, store.runs, clock, sink, store.sessions, build_event_row, self.fanout, active_runs.find_start
+        )
+        event_bus.before_deletion(self.tool_errors.forget_session)
+        self._trace_export = TraceExport(services)
+        self._outcome_writer = self._create_outcome_writer(store, services, build_outbound, record_use)
         held = PendingQuestions()
+        self._gate = StoreApprovalGate(
+            store,
+            clock,
+            active_runs,
+            policy=policy,
+            events=event_bus,
+            held=held,
+            load_events=event_bus.load_run_events if self.queue.is_shared else event_bus.wait_until_published,
+        )
+        services = self.services = services.with_parts(
+            approvals=self._gate,
+            events=event_bus,
+            turn_log=RunTurnLog(active_runs, self._outcome_writer, store, event_bus),
+            operator_policy=policy,
+            rate_windows=SharedWindows(store.rate_windows) if self.membership.is_shared else None,
+        )
+        """What the turns of this host use; the services that were passed know nothing of the host."""
+        if services.agents is not None:
+            chains = AgentChains(services, active_runs, event_bus)
+            services = self.services = services.with_parts(agents=services.agents.with_chains(chains.find))
+        self.pipelines = _build_pipelines(chain, services)
+        """The chains as they were composed, without the host's own middlewares; see `replace_chain`."""
         execution = self.execution = self._create_execution(held, prepare)
         """The worker, and what surrounds it."""
         self.signals = RunSignals(self.fanout, execution.reconciler.notice_signal)
         """Tells other processes that the store has something for a run, and receives that from them."""
-        services.approvals = self._gate = self._create_approval_gate(held)
         self.approvals = self._create_approval_service(held)
         self._cancellation = RunCancellation(services, self.queue, active_runs, execution.terminator, self.signals.send)
         work = [create(services, event_bus) for create in session_work]
@@ -160,33 +184,12 @@ class Host:
         """Users of whom a turn is replayed now."""
         self._outbox_listeners: list[Callable[[], None]] = []
 
-    def _adapt_services(self, approvers: Collection[str], *, several_users: bool) -> None:
-        """Give the services what they need to know about the other processes and the operators."""
-        services = self.services
-        if self.membership.is_shared:
-            services.rate_windows = SharedWindows(host_store(services).rate_windows)
-        operators = frozenset(approvers) | {STORE_OPERATOR}  # whoever can open the store, with `StoredCaller`
-        services.operator_policy = OperatorPolicy(operators, several_users, services.settings.approval.four_eyes)
-
-    def _create_event_bus(self, build_event_row: RowBuilder) -> EventBus:
-        store, are_traced = host_store(self.services), self.services.settings.traces.enabled
-        event_bus = EventBus(
-            store.events,
-            store.runs,
-            self.services.clock,
-            ApprovalTaps(self.tool_errors, self.active_runs) if are_traced else self.tool_errors,
-            store.sessions,
-            build_event_row,
-            self.fanout,
-            self.active_runs.find_start,
-        )
-        event_bus.before_deletion(self.tool_errors.forget_session)
-        return event_bus
-
-    def _create_outcome_writer(self, build_outbound: OutboundBuilder, record_use: RecordUse | None) -> OutcomeWriter:
-        services, store = self.services, host_store(self.services)
+    def _create_outcome_writer(
+        self, store: HostStore, services: Services, build_outbound: OutboundBuilder, record_use: RecordUse | None
+    ) -> OutcomeWriter:
         kept = None if store.in_memory else UnrecordedUsageFile(store, services.folder)
-        return OutcomeWriter(store, self.event_bus, services.clock, build_outbound, kept, record_use)
+        export = self._trace_export.export
+        return OutcomeWriter(store, self.event_bus, services.clock, build_outbound, kept, record_use, export)
 
     def _create_execution(self, held: PendingQuestions, prepare: PrepareRun) -> RunExecution:
         return RunExecution(
@@ -200,18 +203,6 @@ class Host:
             held=held,
             prepare=prepare,
             takes_runs=self.membership.runs_turns,
-        )
-
-    def _create_approval_gate(self, held: PendingQuestions) -> StoreApprovalGate:
-        event_bus = self.event_bus
-        return StoreApprovalGate(
-            host_store(self.services),
-            self.services.clock,
-            self.active_runs,
-            policy=self.services.operator_policy,
-            events=event_bus,
-            held=held,
-            load_events=event_bus.load_run_events if self.queue.is_shared else event_bus.wait_until_published,
         )
 
     def _create_approval_service(self, held: PendingQuestions) -> ApprovalService:
@@ -320,9 +311,7 @@ class Host:
         """
         await self.services.store.open()  # again: it may have been open before it was extended
         loops = [loop for create in self._create_loops for loop in create(self.services, self.membership)]
-        self._telemetry = telemetry = create_telemetry(self.services, os.environ)
-        if telemetry is not None:
-            self._outcome_writer.export_trace = OutcomeExport(telemetry)
+        self._trace_export.start(os.environ)
         await self.fanout.open()
         self.event_bus.start()
         self.signals.start()
@@ -358,9 +347,7 @@ class Host:
         await self.queue.close()
         await self.fanout.close()
         await self.membership.stop()
-        if self._telemetry is not None:
-            telemetry, self._telemetry = self._telemetry, None
-            await asyncio.to_thread(telemetry.shutdown)
+        await self._trace_export.shutdown()
 
     def on_outbox_change(self, wake: Callable[[], None]) -> None:
         """Register a callback for outbound entries that were put back."""
@@ -381,6 +368,14 @@ class Host:
             await self.shutdown()
         finally:
             await self.services.close()
+
+
+def _build_pipelines(
+    chain: Pipeline | PipelineRegistry | Callable[[Services], PipelineRegistry], services: Services
+) -> PipelineRegistry:
+    if isinstance(chain, PipelineRegistry):
+        return chain
+    return PipelineRegistry(chain) if isinstance(chain, Pipeline) else chain(services)
 
 
 __all__ = ["CANCEL_TIMEOUT_SECONDS", "Host", "RunRequest", "TaskReceipt"]

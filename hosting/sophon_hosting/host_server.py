@@ -157,7 +157,7 @@ def create_host(
             event_rows = feature.event_rows(services) or event_rows
     return Host(
         services,
-        build_pipelines(services),
+        build_pipelines,
         queue=queue,
         approvers=approvers,
         several_users=has_several_people(services, channels),
@@ -172,6 +172,8 @@ def create_host(
         sweeps=list_sweeps(),
         loops=list_loop_factories(),
         off_the_record=off_the_record,
+        channel_names=[each.name for each in channels.channels],
+        list_detached_channels=channels.list_detached,
     )
 
 
@@ -198,12 +200,11 @@ class HostServer:
     ) -> None:
         hub = services.settings.hub
         access = TokenAuthenticator.from_settings(hub, environment)
-        extend_store(services)
-        self.services = services
+        services = services.with_parts(store=extend_store(services.store))
         self.channels = create_supervisor(services, environment, channels)
         models = [model.info for provider in services.gateway.providers for model in provider.models]
         self.metrics = Metrics([tool.name for tool in services.registry], [info.id for info in models])
-        services.set_event_sink(self.metrics)
+        services = services.with_parts(events=self.metrics)
         is_shared = has_several_people(services, self.channels)
         approvers = access.operator_ids | self.channels.approvers
         off_the_record = OffTheRecordHost(
@@ -220,6 +221,7 @@ class HostServer:
         check_role(services.settings, host_store(services), queue, runs_turns=runs_turns)
         self.membership = GroupMembership(services, role="serve" if runs_turns else "hub", is_shared=is_in_group)
         self.host = create_host(services, environment, self.channels, queue, self.membership, approvers, off_the_record)
+        services = self.services = self.host.services
         self.off_the_record = off_the_record
         self.channels.connect(self.host)
         self._features = FeatureLifecycle(
@@ -270,7 +272,7 @@ class HostServer:
 
     async def start(self, address: ListenAddress) -> None:
         """Open the store, recover unfinished runs and serve the address. Raises StoreError."""
-        self.membership.address = address.url
+        self.membership.note_address(address.url)
         await self._features.start(BEFORE_STORE)
         await host_store(self.services).maintenance.verify()
         await self.services.open()

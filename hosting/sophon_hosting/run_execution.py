@@ -44,7 +44,7 @@ class RunExecution:
         prepare: PrepareRun,
         takes_runs: bool,
     ) -> None:
-        self._services, self._active_runs, self._event_bus = services, active_runs, event_bus
+        self._active_runs, self._event_bus = active_runs, event_bus
         self.accepted_runs = AcceptedRuns(services.clock)
         """Runs that this process has accepted and may start without reading them."""
         self.terminator = RunTerminator(
@@ -62,9 +62,6 @@ class RunExecution:
             health,
             prepare,
         )
-        self._agent_chains: dict[str, Pipeline] = {}
-        if services.agents is not None:
-            services.agents.find_chain = self._find_agent_chain
         self._lost_starts = LostStarts(host_store(services))
         recovery = RunRecovery(services, queue, self.terminator, event_bus, self._lost_starts)
         self._opening = QueueOpening(
@@ -95,12 +92,21 @@ class RunExecution:
         await self._worker.shutdown(grace_seconds)
         await self._lost_starts.excuse()
 
-    def _find_agent_chain(self, name: str) -> Pipeline:
-        """Return the chain that the definition of an agent names, built once. Raises NotFound."""
-        chain = self._agent_chains.get(name)
-        if chain is None:
-            chain = self._agent_chains[name] = self._insert_checkpoints(build_named_chain(self._services, name))
-        return chain
-
     def _insert_checkpoints(self, chain: Pipeline) -> Pipeline:
         return insert_checkpoints(chain, self._active_runs, self._event_bus)
+
+
+class AgentChains:
+    """Chains that definitions of agents name, each built once, with the checkpoints of a host."""
+
+    def __init__(self, services: Services, active_runs: ActiveRuns, event_bus: EventBus) -> None:
+        self._services, self._active_runs, self._event_bus = services, active_runs, event_bus
+        self._chains: dict[str, Pipeline] = {}
+
+    def find(self, name: str) -> Pipeline:
+        """Return a chain by its name. Raises NotFound."""
+        chain = self._chains.get(name)
+        if chain is None:
+            named = build_named_chain(self._services, name)
+            chain = self._chains[name] = insert_checkpoints(named, self._active_runs, self._event_bus)
+        return chain

@@ -35,6 +35,7 @@ from sophon_hosting.leadership.membership import GroupMembership, is_group
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.factory import extend_store
 
 
 class WorkerServer:
@@ -47,12 +48,13 @@ class WorkerServer:
     def __init__(
         self, services: Services, environment: Mapping[str, str], *, loaded: LoadedSettings | None = None
     ) -> None:
-        self.services = services
+        services = services.with_parts(store=extend_store(services.store))
         self.channels = create_supervisor(services, environment)
         queue = build_queue(services, is_shared=has_several_people(services, self.channels))
         self.membership = GroupMembership(services, role="worker", is_shared=is_group(host_store(services), queue))
         approvers = find_operators(services.settings.hub) | self.channels.approvers
         self.host = host = create_host(services, environment, self.channels, queue, self.membership, approvers)
+        self.services = host.services
         if self.membership.is_shared:
             self.channels.connect(host, has_http=False)
         process = HostProcess(

@@ -3,7 +3,8 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from typing import Final
+from copy import copy
+from typing import Final, Self
 
 from sophon.agents.catalog import AgentCatalog
 from sophon.agents.running import RunningAgents
@@ -15,13 +16,19 @@ MAX_PER_TURN: Final = 3
 
 
 class AgentRuntime:
-    """The agents of a process. `find_chain` returns the chain of a name; a host sets it."""
+    """The agents of a process. `find_chain` returns the chain of a name; None: there are no chains by name."""
 
     def __init__(self, catalog: AgentCatalog) -> None:
         self.catalog = catalog
         self.slots = AgentSlots(MAX_CONCURRENT, MAX_PER_TURN)
         self.running = RunningAgents()
         self.find_chain: Callable[[str], object] | None = None
+
+    def with_chains(self, find_chain: Callable[[str], object]) -> Self:
+        """Return the same agents with chains by name; slots and running agents are shared."""
+        found = copy(self)
+        found.find_chain = find_chain
+        return found
 
 
 class AgentSlots:

@@ -42,7 +42,9 @@ class InMemoryStore(Store):
     def __init__(self, *, clock: Clock | None = None) -> None:
         clock = self._clock = clock or SystemClock()
         self.health = StoreHealth(MEMORY_SCHEME)
-        self.sessions = InMemorySessionStore(clock)
+        self.sessions = InMemorySessionStore(
+            clock, fork_elsewhere=self._fork_session, delete_elsewhere=self._delete_session
+        )
         self.usage = InMemoryUsageStore()
         self.journal = InMemoryJournal()
         self.grants = InMemoryGrantStore()
@@ -55,7 +57,6 @@ class InMemoryStore(Store):
         for each in (self.usage, self.grants, self.data_labels, self.vectors, self.memories):
             self.sessions.on_delete(each.forget_session)
         self.sessions.on_fork(self.data_labels.copy_session)
-        self.sessions.fork_elsewhere, self.sessions.delete_elsewhere = self._fork_session, self._delete_session
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in Store.__annotations__:

@@ -70,7 +70,7 @@ EXCEPTIONS = {
     "hosting/sophon_hosting/programs/allocator_limits.py": "ctypes",
     "hosting/sophon_hosting/programs/process_hardening.py": "ctypes",
     "hosting/sophon_hosting/programs/chat/rendering/markdown_blocks.py": "tokens of markdown-it",
-    "hosting/sophon_hosting/queue/postgresql/connection.py": "psycopg",
+    "hosting/sophon_hosting/queue/postgresql/connecting.py": "psycopg",
     "sophon/stores/sql/thread_connections.py": "thread-local storage",
     # Records with a constructor of their own: state that changes, which somebody else keeps.
     "sophon/context/state.py": "the extensions of a turn",
@@ -79,24 +79,13 @@ EXCEPTIONS = {
     "sophon/security/commands/evaluation/expansion.py": "variables of a script",
     "middlewares/sophon_middlewares/outer/session_events/session_events.py": "the cancellation of a turn",
     "middlewares/sophon_middlewares/outer/capability_routing/route_observation.py": "observations of a turn",
-    "hosting/sophon_hosting/events/event_fanout.py": "a session elsewhere",
+    "hosting/sophon_hosting/events/exchange.py": "a session elsewhere",
     "hosting/sophon_hosting/fanout/connected.py": "what is listened to",
     "hosting/sophon_hosting/fanout/local.py": "what is listened to",
     "hosting/sophon_hosting/hub/packet_dispatcher.py": "a connection's unfinished packet",
     "hosting/sophon_hosting/queue/postgresql/queue.py": "the rate of the other processes",
-    "hosting/sophon_hosting/queue/rabbitmq/record_log.py": "a message of the ledger",
-    # To be constructed in one phase.
-    "sophon/composition/configured_parts.py": "",
-    "sophon/stores/in_memory_store.py": "",
-    "middlewares/sophon_middlewares/stages/published_settings.py": "",
-    "hosting/sophon_hosting/channels/lifecycle.py": "",
-    "hosting/sophon_hosting/client_api/caller.py": "",
-    "hosting/sophon_hosting/features/settings/live_settings.py": "",
-    "hosting/sophon_hosting/host.py": "",
-    "hosting/sophon_hosting/host_server.py": "",
-    "hosting/sophon_hosting/programs/chat/local_chat.py": "",
-    "hosting/sophon_hosting/run_execution.py": "",
-    "hosting/sophon_hosting/store/factory.py": "",
+    "hosting/sophon_hosting/queue/rabbitmq/ledger.py": "a message of the ledger",
+    "sophon/composition/configured_parts.py": "default prices of providers that a program has made",
 }
 """Files with such an assignment, each with what it assigns to."""
 

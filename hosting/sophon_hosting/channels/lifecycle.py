@@ -54,7 +54,7 @@ class ChannelSupervisor:
     ) -> None:
         self._speech = build_speech(synthesizer, services.settings, services.folder)
         self._reads_voice = transcriber is not None
-        self._services, self._configured = services, list(channels)
+        self._configured = list(channels)
         self._notices = [BLOCKED_CALL_NOTICE, *notices]
         for each in self._configured:
             check_chats(services, each.channel.name, each.chats)
@@ -116,7 +116,8 @@ class ChannelSupervisor:
         if connected is not None:
             connected.attach()
 
-    def _list_detached(self) -> list[str]:
+    def list_detached(self) -> list[str]:
+        """Return the names of the channels that could not be started several times in a row."""
         return [each.channel.name for each in self._configured if each.channel.health.state == "detached"]
 
     def routes(self) -> list[web.RouteDef]:
@@ -143,8 +144,6 @@ class ChannelSupervisor:
         """Connect each channel to the host; `has_http`: this process receives its webhooks."""
         self._host = host
         self._attach_hints = AttachHints(host.fanout, self._attach_here)
-        host.channel_names |= {each.channel.name for each in self._configured}
-        host.list_detached_channels = self._list_detached
         self._connected = {
             each.channel.name: ConnectedChannel(
                 host,

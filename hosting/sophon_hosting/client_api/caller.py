@@ -56,7 +56,13 @@ class Caller:
     """
 
     def __init__(
-        self, host: "Host", user: User, *, knows_all: bool = False, connection: Connection | None = None
+        self,
+        host: "Host",
+        user: User,
+        *,
+        knows_all: bool = False,
+        connection: Connection | None = None,
+        reply: Reply | None = None,
     ) -> None:
         services = host.services
         self._host = host
@@ -67,6 +73,7 @@ class Caller:
             services.settings,
             connection or DirectConnection(services.clock),
             services.clock,
+            reply=reply,
             knows_all=knows_all,
             channels=host.channel_names,
         )
@@ -79,11 +86,12 @@ class Caller:
         connection: Connection,
         clock: Clock,
         *,
+        reply: Reply | None = None,
         knows_all: bool = False,
         channels: Collection[str] = (),
     ) -> None:
         self.user, self.store, self.settings, self.clock, self.connection = user, store, settings, clock, connection
-        self.reply = Reply()
+        self.reply = reply or Reply()
         self._knows_all = knows_all
         self._off_the_record: Caller | None = None
         is_operator = user.operator or knows_all
@@ -153,8 +161,9 @@ class Caller:
     def off_the_record(self) -> "Caller | None":
         """The same user on the host of conversations off the record; None if this host has none."""
         if self._off_the_record is None and (off := self._host.off_the_record) is not None:
-            self._off_the_record = Caller(off, self.user, knows_all=self._knows_all, connection=self.connection)
-            self._off_the_record.reply = self.reply
+            self._off_the_record = Caller(
+                off, self.user, knows_all=self._knows_all, connection=self.connection, reply=self.reply
+            )
         return self._off_the_record
 
     @property

@@ -40,8 +40,7 @@ class GroupMembership:
         self.leadership: Leadership = LeaderElection(leases, clock, self.id) if is_shared else SoleLeadership()
         self._registry = HostRegistry(leases if is_shared else None, clock, self.describe)
         self.list_hosts = self._registry.list_hosts
-        self.address = ""
-        """URL at which this process listens; "" for a worker."""
+        self._address = ""
         self._count_turns: Callable[[], int] = lambda: 0
         self._started_at = ""
         self._fingerprint: dict[str, str] = {}
@@ -66,7 +65,7 @@ class GroupMembership:
             version=__version__,
             queue=describe_queue(queue, os.environ) if self.is_shared else queue.backend,
             started_at=self._started_at,
-            address=self.address,
+            address=self._address,
             turns=self._count_turns(),
             duties=tuple(self.leadership.list_duties()),
             settings=self._fingerprint,
@@ -93,6 +92,10 @@ class GroupMembership:
         if self.is_shared and self._task is None:
             self._fingerprint = compute_fingerprint(self._services.settings)
             self._task = asyncio.create_task(self._registry.run_forever())
+
+    def note_address(self, url: str) -> None:
+        """State where this process listens; a worker does not."""
+        self._address = url
 
     def note_settings(self, settings: Settings) -> None:
         """State the settings that this process uses from now on."""

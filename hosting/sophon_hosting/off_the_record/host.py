@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from copy import copy
 from datetime import timedelta
 from typing import Final
 
@@ -45,8 +44,8 @@ class OffTheRecordHost(Host):
     """Host whose conversations are in memory only; ends them when they are idle. Restart, and they are gone.
 
     `services` are those of the host, of which a view is used: another store, the tools that only read, a further
-    instruction, no memory extraction and titles. Create it before the host, which changes its services. Not bound to
-    the host's queue: a full one does not stop it, and it runs `MaxConcurrentTasks` turns of its own.
+    instruction, no memory extraction and titles. Not bound to the host's queue: a full one does not stop it, and it
+    runs `MaxConcurrentTasks` turns of its own.
     """
 
     is_off_the_record = True
@@ -62,18 +61,16 @@ class OffTheRecordHost(Host):
         session_prefixes: Collection[str] = (),
         loops: Iterable[CreateLoops] = (),
     ) -> None:
-        extend_store(services)
-        view = copy(services)
-        view.store = build_off_the_record_store(host_store(services), services.clock)
         reading = ToolRegistry(tool for tool in services.registry if _is_offered(tool))
-        view.toolbox = Toolbox(reading, accepts=_is_offered)
-        view.learns = False
-        view.instructions = "\n".join(part for part in (services.instructions, OFF_THE_RECORD_NOTICE) if part)
-        view.set_event_sink(events if events is not None else NullEventSink())
-        chains = build_pipelines(view).map(add_off_the_record)
         super().__init__(
-            view,
-            chains,
+            services.with_parts(
+                store=build_off_the_record_store(extend_store(services.store), services.clock),
+                toolbox=Toolbox(reading, accepts=_is_offered),
+                events=events if events is not None else NullEventSink(),
+                instructions="\n".join(part for part in (services.instructions, OFF_THE_RECORD_NOTICE) if part),
+                learns=False,
+            ),
+            lambda view: build_pipelines(view).map(add_off_the_record),
             approvers=approvers,
             several_users=several_users,
             build_outbound=build_outbound,

@@ -44,6 +44,9 @@ LARGE_ANSWER_CHARACTERS = 64 * 1024
 RecordUse: TypeAlias = Callable[[Run, Sequence[UsageRow]], Awaitable[None]]
 """Receives what a run has used once its outcome is stored; must not raise."""
 
+ExportTrace: TypeAlias = Callable[[Trace, Run, Response | None], None]
+"""Receives the trace of each run whose outcome is stored; must not block or raise."""
+
 
 class OutcomeWriter:
     """Writes the outcomes of runs, then publishes their last events in order. All outcomes are written here."""
@@ -56,11 +59,10 @@ class OutcomeWriter:
         build_outbound: OutboundBuilder = build_answer_entries,
         unrecorded_usage: UnrecordedUsageFile | None = None,
         record_use: RecordUse | None = None,
+        export_trace: ExportTrace = lambda trace, run, response: None,
     ) -> None:
         self._store, self._event_bus, self._clock, self._builder = store, event_bus, clock, build_outbound
-        self._unrecorded_usage, self._record_use = unrecorded_usage, record_use
-        self.export_trace: Callable[[Trace, Run, Response | None], None] | None = None
-        """Receives the trace of each run whose outcome is stored; must not block or raise."""
+        self._unrecorded_usage, self._record_use, self._export_trace = unrecorded_usage, record_use, export_trace
 
     async def write(
         self, active_run: ActiveRun, run: Run, records: Sequence[SessionRecord], turn_end: TurnEnd
@@ -121,8 +123,8 @@ class OutcomeWriter:
         active_run.held_outcome, active_run.usage = None, []
         if finished.is_first and self._record_use is not None:
             await self._record_use(run, used)
-        if finished.is_first and trace is not None and self.export_trace is not None:
-            self.export_trace(trace, run, turn_end.response)
+        if finished.is_first and trace is not None:
+            self._export_trace(trace, run, turn_end.response)
         return finished
 
     async def record_lost_usage(self, active_run: ActiveRun) -> None:

@@ -1,6 +1,5 @@
 """The services of one turn on a host: those of the host, with the store as the turn sees it."""
 
-from copy import copy
 from typing import cast
 
 from sophon.services import Services
@@ -19,6 +18,4 @@ def services_for_turn(services: Services, active_run: ActiveRun, session_id: str
     """
     store = cast(HostStore, TurnStore(active_run, session_id, event_bus, host_store(services), services.clock))
     active_run.store = cast(HostStore, WaitingStore(store, services.clock, active_run.may_wait_for_store))
-    view = copy(services)
-    view.store = active_run.store
-    return view
+    return services.with_parts(store=active_run.store)

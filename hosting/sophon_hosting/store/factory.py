@@ -5,7 +5,7 @@ from typing import cast
 
 from sophon.clock import Clock
 from sophon.errors import CompositionError
-from sophon.services import Services
+from sophon.stores.contract import Store
 from sophon.stores.factory import import_sql
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon_hosting.store.contract import HostStore
@@ -17,22 +17,20 @@ def host_store_from_url(url: str, *, folder: Path, clock: Clock | None = None) -
     return cast(HostStore, sql.SqlHostStore(url, folder=folder, clock=clock))
 
 
-def extend_store(services: Services) -> None:
-    """Replace the SQL store of a chain by one of a host over the same database.
+def extend_store(store: Store) -> HostStore:
+    """Return the store of a host over the same database as the SQL store of a chain; one of a host as it is.
 
     Raises CompositionError for the default store of a chain in one's own process, which keeps no runs.
     """
-    store = services.store
     if isinstance(store, HostStore):
-        return
+        return store
     if not isinstance(store, InMemoryStore):
         # Lazy: it needs SQLAlchemy.
         from sophon.stores.sql_store import SqlStore
         from sophon_hosting.store.sql_host_store import SqlHostStore
 
         if isinstance(store, SqlStore):
-            services.store = SqlHostStore.extend(store)
-            return
+            return cast(HostStore, SqlHostStore.extend(store))
     raise CompositionError(
         "a host needs a store of runs, which the default of Services is not: "
         'pass Services(store=host_store_from_url("memory://", folder=...)) of sophon_hosting.store.factory'

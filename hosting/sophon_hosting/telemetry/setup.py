@@ -1,5 +1,6 @@
 """Set-up of OpenTelemetry from the settings; without an endpoint nothing of it is imported."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -18,32 +19,40 @@ if TYPE_CHECKING:
 MISSING_EXTRA = f"Telemetry.Endpoint: OpenTelemetry is not installed; {install_command('otel')}"
 
 
-def create_telemetry(services: Services, environment: Mapping[str, str]) -> "TelemetryExporter | None":
-    """Return the exporter of a host's traces; None without `Telemetry.Endpoint`, and off the record.
+class TraceExport:
+    """Exporter of the traces of runs that have their outcome, between `start` and `shutdown`.
 
-    Raises SettingsError if the extra is not installed.
+    It exports nothing without `Telemetry.Endpoint`, and off the record.
     """
-    settings = services.settings.telemetry
-    if settings.endpoint is None or not services.learns:
-        return None
-    try:
-        from sophon_hosting.telemetry.exporter import TelemetryExporter  # lazy: see above
-    except ImportError as error:
-        raise SettingsError([MISSING_EXTRA]) from error
-    resolved = {name: secret.resolve(environment) for name, secret in settings.headers.items()}
-    headers = {name: value for name, value in resolved.items() if value is not None}
-    providers = {each.id: each.type.lower() for each in services.settings.providers}
-    return TelemetryExporter(settings, headers, providers)
 
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._exporter: TelemetryExporter | None = None
 
-class OutcomeExport:
-    """Exports the traces of runs that have their outcome."""
+    def start(self, environment: Mapping[str, str]) -> None:
+        """Connect to the endpoint. Raises SettingsError if the extra is not installed."""
+        settings = self._services.settings.telemetry
+        if settings.endpoint is None or not self._services.learns:
+            return
+        try:
+            from sophon_hosting.telemetry.exporter import TelemetryExporter  # lazy: see above
+        except ImportError as error:
+            raise SettingsError([MISSING_EXTRA]) from error
+        resolved = {name: secret.resolve(environment) for name, secret in settings.headers.items()}
+        headers = {name: value for name, value in resolved.items() if value is not None}
+        providers = {each.id: each.type.lower() for each in self._services.settings.providers}
+        self._exporter = TelemetryExporter(settings, headers, providers)
 
-    def __init__(self, exporter: "TelemetryExporter") -> None:
-        self._exporter = exporter
-
-    def __call__(self, trace: Trace, run: Run, response: Response | None) -> None:
+    def export(self, trace: Trace, run: Run, response: Response | None) -> None:
         """Hand a trace over; one whose sender does not record it is not exported."""
+        if self._exporter is None:
+            return
         sender = parse_traceparent(run.options.get(TRACEPARENT_OPTION))
         reply = "" if response is None else response.full_text
         self._exporter.export(trace, run.text, reply, sampled=sender is None or sender.sampled)
+
+    async def shutdown(self) -> None:
+        """Send what was handed over and disconnect."""
+        if self._exporter is not None:
+            exporter, self._exporter = self._exporter, None
+            await asyncio.to_thread(exporter.shutdown)

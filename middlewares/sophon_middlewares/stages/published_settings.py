@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from copy import copy
-from typing import Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
@@ -44,8 +44,8 @@ class ChainDefaults:
         if last is None or (last[0] is not settings and last[1] is not settings):
             last = self._last = (settings, complete_settings(settings, self._defaults))
         if last[1] is not settings:
-            services = copy(ctx.services)
-            cast(Any, services).settings = last[1]
+            services: Any = copy(ctx.services)
+            services.settings = last[1]
             ctx.services = services
         await next(ctx)
 

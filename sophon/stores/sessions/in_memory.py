@@ -72,18 +72,29 @@ class _Session:
             self.provisional_title = provisional_title(text)
 
 
-class InMemorySessionStore:
-    """The sessions of an `InMemoryStore`; see `SessionStore`."""
+async def _do_nothing(*_: str) -> None:
+    """Do nothing."""
 
-    def __init__(self, clock: Clock) -> None:
+
+class InMemorySessionStore:
+    """The sessions of an `InMemoryStore`; see `SessionStore`.
+
+    `fork_elsewhere` is awaited with the ids of a session and its fork, and `delete_elsewhere` with that of a deleted
+    one, for data in another store.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        fork_elsewhere: Callable[[str, str], Awaitable[None]] = _do_nothing,
+        delete_elsewhere: Callable[[str], Awaitable[None]] = _do_nothing,
+    ) -> None:
         self._clock = clock
         self._sessions: dict[str, _Session] = {}
         self._numbers = itertools.count()
         self._delete_callbacks: list[Callable[[str], None]] = []
         self._fork_callbacks: list[Callable[[str, str], None]] = []
-        self.fork_elsewhere: Callable[[str, str], Awaitable[None]] = _do_nothing
-        self.delete_elsewhere: Callable[[str], Awaitable[None]] = _do_nothing
-        """Awaited with the ids of a session and its fork, and with that of a deleted one, for data in another store."""
+        self._fork_elsewhere, self._delete_elsewhere = fork_elsewhere, delete_elsewhere
 
     async def load_history(self, session_id: str) -> History:
         """See `SessionStore.load_history`. Makes one shallow copy of the message list."""
@@ -241,7 +252,7 @@ class InMemorySessionStore:
         self._sessions[new_id] = fork
         for callback in self._fork_callbacks:
             callback(session_id, new_id)
-        await self.fork_elsewhere(session_id, new_id)
+        await self._fork_elsewhere(session_id, new_id)
 
     async def join_family(self, session_id: str, family: str, forked_from: str | None, forked_at: int | None) -> None:
         """See `SessionStore.join_family`."""
@@ -257,7 +268,7 @@ class InMemorySessionStore:
                     copy.forked_from = copy.forked_at = None
             for forget in self._delete_callbacks:
                 forget(each)
-            await self.delete_elsewhere(each)
+            await self._delete_elsewhere(each)
 
     async def list_idle(self, before: datetime, limit: int = 100) -> Sequence[str]:
         """See `SessionStore.list_idle`."""
@@ -307,7 +318,3 @@ class InMemorySessionStore:
 def _summary(session_id: str, session: _Session) -> SessionSummary:
     facts = {name: getattr(session, name) for name in SUMMARY_FIELDS}
     return SessionSummary(id=session_id, message_count=session.message_count, **facts)
-
-
-async def _do_nothing(*_: str) -> None:
-    """Do nothing."""

@@ -193,6 +193,8 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
                 prepare=switchboard.prepare_run,
                 fanout=fanout,
                 off_the_record=off if off_the_record else None,
+                channel_names=[channel.name],
+                list_detached_channels=switchboard.list_detached,
             )
             switchboard.connect(host)
             await services.open()

@@ -146,7 +146,7 @@ class Product:
             },
         )
         assert self.services.agents is not None
-        self.services.agents.find_chain = self.find_chain
+        self.services = self.services.with_parts(agents=self.services.agents.with_chains(self.find_chain))
         self.chain = add_guards(add_agents(masked(self.services, chain)), self.services.settings.guards)
 
     def find_chain(self, name: str) -> Pipeline:

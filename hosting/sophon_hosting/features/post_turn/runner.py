@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections import deque
 from contextlib import suppress
-from copy import copy
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Pipeline
@@ -230,9 +229,8 @@ class PostTurnRunner:
 
     def _create_turn(self, run: Run, text: str) -> Context:
         audience = audience_of_run(run)
-        services = copy(self._services)
-        services.set_event_sink(_EventsOfJobs(services.events))
-        return services.turn(
+        services = self._services
+        return services.with_parts(events=_EventsOfJobs(services.events)).turn(
             text,
             session_id=run.session_id,
             principal=run.owner,

@@ -78,7 +78,7 @@ class LiveSettings:
         collect_secrets(loaded.settings, os.environ)
         completed = complete_for_chain(loaded.settings)  # once: chains know the last settings by identity
         for services in self._services:
-            services.settings = completed
+            services.use_settings(completed)
         for listener in self._on_applied:
             listener(loaded.settings)
 

@@ -40,12 +40,10 @@ class LocalChat(Chat):
 
     def __init__(self, runner: asyncio.Runner, services: Services, choices: TurnChoices, front: ChatFrontend) -> None:
         super().__init__(runner, choices, front)
-        self.services = services
-        self._pipeline = build_pipelines(services)
         # Whoever has this terminal is an operator; with four eyes they still need another one.
-        services.operator_policy = OperatorPolicy(
-            frozenset((LOCAL_USER,)), four_eyes=services.settings.approval.four_eyes
-        )
+        policy = OperatorPolicy(frozenset((LOCAL_USER,)), four_eyes=services.settings.approval.four_eyes)
+        self.services = services.with_parts(operator_policy=policy)
+        self._pipeline = build_pipelines(self.services)
 
     def run_turn(self, text: str) -> int:
         """See `Chat.run_turn`."""
