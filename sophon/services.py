@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sophon.approvals import ApprovalGate, RejectingGate
-from sophon.clock import Clock, SystemClock
+from sophon.clock import Clock, Stopwatch, SystemClock
 from sophon.composition.arguments import check_service_arguments
 from sophon.composition.configured_parts import (
     add_builtin_tools,
@@ -22,7 +22,6 @@ from sophon.composition.configured_secrets import collect_secrets
 from sophon.composition.parts import ServiceParts, add_configured_parts
 from sophon.context import Context, TurnState
 from sophon.context.message_list import MessageList
-from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
 from sophon.context.turn_log import TurnLog
 from sophon.events import EventSink, NullEventSink

@@ -44,11 +44,11 @@ from sophon_hosting.runs.feedback import FeedbackRecorder
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.outcomes import OutcomeWriter, RecordUse, RunTurnLog
 from sophon_hosting.runs.pending_questions import PendingQuestions
-from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.run_acceptance import RunAcceptance, RunRequest, TaskReceipt
 from sophon_hosting.runs.run_signals import RunSignals
 from sophon_hosting.runs.session_deletion import CreateSessionWork, SessionDeletion
 from sophon_hosting.runs.traces import ApprovalTaps
+from sophon_hosting.runs.turn_factory import PrepareRun, prepare_nothing
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import HostStore, host_store

@@ -10,15 +10,14 @@ from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.queue.opening import QueueOpening
 from sophon_hosting.runs.abnormal_termination import RunTerminator
-from sophon_hosting.runs.accepted_runs import AcceptedRuns
-from sophon_hosting.runs.active_runs import ActiveRuns
+from sophon_hosting.runs.active_runs import AcceptedRuns, ActiveRuns
 from sophon_hosting.runs.checkpoints import insert_checkpoints
 from sophon_hosting.runs.lost_starts import LostStarts
 from sophon_hosting.runs.outcomes import OutcomeWriter
 from sophon_hosting.runs.pending_questions import PendingQuestions
-from sophon_hosting.runs.preparation import PrepareRun
 from sophon_hosting.runs.reconciler import RunReconciler
 from sophon_hosting.runs.recovery import RunRecovery
+from sophon_hosting.runs.turn_factory import PrepareRun
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.worker import Worker
 

@@ -22,23 +22,21 @@ from sophon_hosting.queue.contract import Delivery, TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator, interrupted_error
-from sophon_hosting.runs.accepted_runs import AcceptedRuns
-from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
+from sophon_hosting.runs.active_runs import AcceptedRuns, ActiveRun, ActiveRuns
 from sophon_hosting.runs.checkpoint_store import suspend_run
 from sophon_hosting.runs.crash_suspects import POSTPONED_SECONDS, CrashSuspects
 from sophon_hosting.runs.delivery_settlement import (
     INITIAL_BACKOFF_SECONDS,
     MAX_BACKOFF_SECONDS,
     DeliverySettlement,
+    LeaseRenewal,
     write_until_stored,
 )
 from sophon_hosting.runs.direct_calls import DirectChains
-from sophon_hosting.runs.lease_renewal import LeaseRenewal
-from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.run_start import RunStarter
 from sophon_hosting.runs.traces import find_trace_origin
-from sophon_hosting.runs.turn_factory import build_turn, restart_reply
-from sophon_hosting.runs.turn_services import services_for_turn
+from sophon_hosting.runs.turn_factory import PrepareRun, build_turn, prepare_nothing, restart_reply
+from sophon_hosting.runs.turn_store import services_for_turn
 from sophon_hosting.shutdown import drain_or_interrupt
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.outer.session_events.session_events import SessionEvents

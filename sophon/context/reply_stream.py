@@ -8,9 +8,8 @@ from typing import Protocol
 from sophon._python.joined_text import add_piece, join_texts, separator_after
 from sophon.events.base import Event
 from sophon.events.streaming import StreamChunk, StreamCompleted, StreamReset
-from sophon.messages import Message
+from sophon.messages import Message, collect_earlier_texts
 from sophon.models.model import OnText
-from sophon.reply_text import collect_earlier_texts
 from sophon.visible_text import is_blank
 
 

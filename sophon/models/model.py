@@ -1,7 +1,9 @@
 """Model contract: `Model`, its facts, requests and responses, call layers and the meter."""
 
 import operator
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
@@ -31,7 +33,6 @@ DEFAULT_CONTEXT_WINDOW = 128_000
 """Tokens. Source: Sophon's guide, LLM invoker."""
 DEFAULT_MAX_TOKENS = 4096
 """Output limit in tokens. Source: Sophon's guide, LLM invoker."""
-
 
 Hosting: TypeAlias = Literal["local", "private", "hosted"]
 """Where a model runs, which decides what an unknown price means: `local` in this process or on an Ollama server (free),
@@ -251,3 +252,17 @@ class Meter(Protocol):
     def find_time_limit(self) -> tuple[str, float] | None:
         """Return the setting that limits the time of work, and its seconds; None if nothing does."""
         ...
+
+
+CURRENT_METER: ContextVar[Meter | None] = ContextVar("turn_meter", default=None)
+"""Meter of the turn in whose tasks it is read: of its embedding calls, and of turns that begin within it."""
+
+
+@contextmanager
+def metering(meter: Meter | None) -> Generator[None]:
+    """Meter the embedding calls and the turns of the block, and of the tasks that begin in it; None meters none."""
+    token = CURRENT_METER.set(meter)
+    try:
+        yield
+    finally:
+        CURRENT_METER.reset(token)

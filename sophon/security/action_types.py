@@ -1,10 +1,9 @@
 """Action types: the kinds of actions that rules are written for, whatever the tool is called.
 
-The names are those of OpenParallax. A tool with the name of an action type is one; built-in tools are mapped.
-"""
+The names are those of OpenParallax. A tool with the name of an action type is one; built-in tools are mapped."""
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 ACTION_TYPES: Final = frozenset(
@@ -50,6 +49,16 @@ PATH_ARGUMENTS: Final = (
 
 _PATH_ARGUMENT_SET: Final = frozenset(PATH_ARGUMENTS)
 
+LASTING_ACTIONS: Final = frozenset(
+    {"memory_write", "create_schedule", "delete_schedule", "create_agent", "delete_agent"}
+)
+"""Action types whose tools have lasting effects, unless they declare otherwise."""
+
+LASTING_EFFECT: Final = "lasting_effect"
+"""Rule of the escalation."""
+
+MAX_NAMED_SOURCES: Final = 3
+
 
 def find_action_type(tool_name: str) -> str:
     """Return the action type of a tool: what a built-in tool is mapped to, else the tool's own name."""
@@ -92,3 +101,17 @@ def can_be_path(text: str) -> bool:
 
 MAX_PATH_BYTES: Final = 4096
 """PATH_MAX of Linux, with the NUL at the end: a longer path is refused by the system (ENAMETOOLONG)."""
+
+
+def has_lasting_effect(tool_name: str, declared: bool | None) -> bool:
+    """Return whether a tool changes what outlasts the conversation: as it declares, else by its action type."""
+    return find_action_type(tool_name) in LASTING_ACTIONS if declared is None else declared
+
+
+def explain_lasting_effect(sources: Sequence[str]) -> str:
+    """Return why a person is asked about a call with a lasting effect, as a sentence that names what was read."""
+    more = f" and {len(sources) - MAX_NAMED_SOURCES} more" if len(sources) > MAX_NAMED_SOURCES else ""
+    named = ", ".join(sources[:MAX_NAMED_SOURCES])
+    return (
+        f"it changes what outlasts this conversation, which has read text of others that may ask for it: {named}{more}"
+    )

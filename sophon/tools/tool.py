@@ -85,7 +85,7 @@ class Tool:
     `nested`: it runs turns of its own, so it takes no slot of the tool limiter, sets its own time limit, gets a context
     with its call as the only pending one, and may raise CallSuspended; it must be idempotent: it is then called again.
     `lasting`: it changes what outlasts the conversation, so that after untrusted text each call asks a person; None
-    leaves that to its name (`sophon.security.lasting_effects`).
+    leaves that to its name (`sophon.security.action_types`).
     """
 
     name: str

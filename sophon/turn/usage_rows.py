@@ -3,7 +3,7 @@
 from datetime import datetime
 from functools import lru_cache
 
-from sophon.context.usage_counts import UnrecordedUsage
+from sophon.context.state import UnrecordedUsage
 from sophon.stores.usage.contract import Period, UsageRow
 
 

@@ -1,7 +1,6 @@
 """The texts that a model wrote before its tool calls."""
 
-from sophon.messages import Message, ToolCall
-from sophon.reply_text import collect_earlier_texts
+from sophon.messages import Message, ToolCall, collect_earlier_texts
 
 CALL = [ToolCall("c", "look")]
 

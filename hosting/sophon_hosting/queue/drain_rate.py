@@ -1,5 +1,6 @@
-"""Drain rate: estimates when a full queue has a free slot, from the durations of recent tasks."""
+"""Drain rate, which estimates when a full queue has a free slot, from the durations of recent tasks; pending drains."""
 
+import asyncio
 import math
 from collections import deque
 from collections.abc import Collection
@@ -44,3 +45,27 @@ def estimate_retry_after_seconds(durations_seconds: Collection[float], in_flight
         return MAX_RETRY_AFTER_SECONDS
     average = sum(durations_seconds) / len(durations_seconds)
     return min(max(math.ceil(average * excess / in_flight), MIN_RETRY_AFTER_SECONDS), MAX_RETRY_AFTER_SECONDS)
+
+
+class PendingDrains:
+    """Waiting calls of `TaskQueue.drain`."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: set[asyncio.Future[bool]] = set()
+
+    async def wait(self) -> bool:
+        """Wait for `end`; return its argument."""
+        waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.add(waiter)
+        try:
+            return await waiter
+        finally:
+            self._waiting.discard(waiter)
+
+    def end(self, *, drained: bool) -> None:
+        """End all waiting calls: `drained`, or aborted by a resume."""
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(drained)

@@ -5,13 +5,12 @@ import itertools
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
 from sophon.clock import Clock, SystemClock, Timer
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics, ReservedSlot
-from sophon_hosting.queue.dead_letters import DeadLetters
-from sophon_hosting.queue.drain_rate import DrainRate
-from sophon_hosting.queue.drains import PendingDrains
+from sophon_hosting.queue.drain_rate import DrainRate, PendingDrains
 from sophon_hosting.queue.errors import QueueFull
 from sophon_hosting.queue.fair_share import OwnerCounts
 from sophon_hosting.queue.lanes import LaneScheduler, QueueItem
@@ -21,6 +20,37 @@ DEFAULT_CAPACITY = 100
 
 DEFAULT_MAX_DELIVERIES = 5
 """Default number of deliveries before an entry becomes a dead letter."""
+
+
+class DeadLetters:
+    """Dead letters by task id, oldest first, until they are removed or retried."""
+
+    def __init__(self) -> None:
+        self._letters: dict[str, DeadLetter] = {}
+
+    def add(self, entry: QueueEntry, delivery_count: int, died_at: datetime) -> None:
+        """Add the dead letter of an entry."""
+        self._letters[entry.task_id] = DeadLetter(entry, delivery_count, died_at)
+
+    def remove(self, task_id: str) -> DeadLetter | None:
+        """Remove and return the dead letter of a task, if there is one."""
+        return self._letters.pop(task_id, None)
+
+    def merge(self, entry: QueueEntry) -> None:
+        """Merge a new entry of a task that has a dead letter: a resume makes the dead letter a resume."""
+        letter = self._letters[entry.task_id]
+        if entry.kind == "resume":
+            self._letters[entry.task_id] = replace(letter, entry=replace(letter.entry, kind="resume"))
+
+    def list(self) -> list[DeadLetter]:
+        """Return the dead letters, oldest first."""
+        return [*self._letters.values()]
+
+    def __contains__(self, task_id: str) -> bool:
+        return task_id in self._letters
+
+    def __len__(self) -> int:
+        return len(self._letters)
 
 
 class MemoryQueue:

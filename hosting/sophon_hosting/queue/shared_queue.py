@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from sophon.services import Services
 from sophon_hosting.queue.contract import QueueEntry, QueueStatistics, ReservedSlot
-from sophon_hosting.queue.drains import PendingDrains
+from sophon_hosting.queue.drain_rate import PendingDrains
 from sophon_hosting.queue.in_memory import DEFAULT_CAPACITY, DEFAULT_MAX_DELIVERIES
 from sophon_hosting.queue.known_counts import KnownCounts
 

@@ -21,7 +21,7 @@ from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.pending_questions import PendingQuestions
-from sophon_hosting.runs.queue_entries import build_queue_entry
+from sophon_hosting.runs.recovery import build_queue_entry
 from sophon_hosting.store.contract import HostStore
 from sophon_middlewares.inner.approval.approval import DECIDED_BY_TIMEOUT, timeout_decision
 from sophon_middlewares.tool_calls.call_checks import find_argument_error
@@ -36,7 +36,6 @@ REFRESH_SECONDS = 30.0
 
 EXPIRY_RETRY_SECONDS = 5.0
 """Delay before expired approvals are looked for again after an error."""
-
 
 SignalRun: TypeAlias = Callable[[str, str], None]
 """Tells the process that runs a run, by its id, that the store has something for it, and why; best effort."""

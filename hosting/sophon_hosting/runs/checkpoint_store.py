@@ -1,21 +1,54 @@
 """Checkpoints of a host's runs: write what is new of a turn's state to the store, and read the state back."""
 
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any, TypeAlias
+
+from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
+from sophon.context.message_list import MessageList
+from sophon.context.state_serialization import Snapshot, message_from_json, messages_from_json
 from sophon.context.turn_log import TurnEnd
+from sophon.errors import StateError
 from sophon.extensions import Key
+from sophon.messages import Message
 from sophon.stores.runs.contract import Run, RunStore
 from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.unit_of_work import UnitOfWork
 from sophon.turn.usage_rows import usage_rows
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun
-from sophon_hosting.runs.checkpoint_builder import CheckpointBuilder
-from sophon_hosting.runs.checkpoint_reader import LoadedCheckpoint, read_checkpoint, refers_to_history
+from sophon_hosting.runs.checkpoint_builder import (
+    MESSAGE_REFERENCES,
+    STORED,
+    TEXT_LOG,
+    TEXT_REFERENCES,
+    CheckpointBuilder,
+    MessageLog,
+    TextLog,
+)
 from sophon_hosting.runs.traces import build_outcome_trace, to_writes
 from sophon_hosting.store.contract import HostStore
 
 CHECKPOINT_BUILDER: Key[CheckpointBuilder] = Key("checkpoint_builder")
 """Knows what the store has of the turn's checkpoints; missing until the first one."""
+
+Logs: TypeAlias = Mapping[int, Sequence[Any]]
+"""Entries of the logs of a run, by the log's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedCheckpoint:
+    """State from a checkpoint, for `services.restore`; the builder of the checkpoints that follow it; the history."""
+
+    state: Mapping[str, Any]
+    builder: CheckpointBuilder
+    history: Sequence[Message] = ()
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages of the turn."""
+        return messages_from_json(self.state["messages"])
 
 
 def stage_checkpoint(event_bus: EventBus, active_run: ActiveRun, ctx: Context) -> None:
@@ -70,3 +103,54 @@ def _builder_of(ctx: Context) -> CheckpointBuilder:
     if builder is None:
         ctx.put(CHECKPOINT_BUILDER, builder := CheckpointBuilder())
     return builder
+
+
+def refers_to_history(logs: Logs) -> bool:
+    """Return whether an entry stands for messages of the session's history."""
+    return any(STORED in entry for number, log in logs.items() if number != TEXT_LOG for entry in log)
+
+
+def read_checkpoint(checkpoint: Mapping[str, Any], logs: Logs, history: Sequence[Message]) -> LoadedCheckpoint:
+    """Return the state. Raises StateError for a log or a history that lacks what the checkpoint refers to."""
+    # The message lists of the state are those whose logs the builder knows: the restored turn works on them.
+    root: dict[str, Any] = {"state": deepcopy(dict(checkpoint))}
+    texts = logs.get(TEXT_LOG, ())
+    message_logs: list[MessageLog] = []
+    try:
+        for path, number, count in root["state"].pop(MESSAGE_REFERENCES):
+            log = _read_log(number, logs.get(number, ())[:count], count, history)
+            message_logs.append(log)
+            holder, key = _find_place(root, path)
+            holder[key] = Snapshot({**holder[key], "messages": log.messages})
+        for path, position in root["state"].pop(TEXT_REFERENCES):
+            holder, key = _find_place(root, path)
+            holder[key] = texts[position]
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise StateError(f"the checkpoint cannot be read: {type(error).__name__}: {error}") from error
+    return LoadedCheckpoint(root["state"], CheckpointBuilder(message_logs, TextLog(texts)), history)
+
+
+def _read_log(number: int, entries: Sequence[Any], count: int, history: Sequence[Message]) -> MessageLog:
+    if len(entries) < count:
+        raise StateError(f"the checkpoint refers to {count} entries of a log that has {len(entries)}")
+    messages, ends = MessageList(), list[int]()
+    for entry in entries:
+        if STORED in entry:
+            start, end = entry[STORED]
+            if end > len(history):
+                raise StateError(f"the checkpoint refers to {end} stored messages; the session has {len(history)}")
+            messages += history[start:end]
+        else:
+            messages.append(message_from_json(entry))
+        ends.append(len(messages))
+    messages.mark_unchanged()
+    return MessageLog(number, messages, ends)
+
+
+def _find_place(root: dict[str, Any], path: Sequence[str | int]) -> tuple[Any, Any]:
+    """Return the object that holds a value of the state, and the value's key in it."""
+    holder: Any = root
+    *parents, key = ("state", *path)
+    for parent in parents:
+        holder = holder[parent]
+    return holder, key

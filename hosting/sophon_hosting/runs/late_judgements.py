@@ -6,7 +6,7 @@ from sophon.errors import SophonError
 from sophon.failure_log import log_failure
 from sophon.learning.contract import Vector
 from sophon.learning.trajectories import Trajectory
-from sophon.models.turn_meter import metering
+from sophon.models.model import metering
 from sophon.services import Services
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.learning.learning import learn_route, observe_quality

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
 from sophon.context import TurnFacts
+from sophon.context.state import UsageCounts
 from sophon.context.turn_log import ClaimedTurn, TurnEnd, TurnEvents
-from sophon.context.usage_counts import UsageCounts
 from sophon.errors import ChainError, NotFound, StoreUnavailable
 from sophon.events import Emit, Event
 from sophon.messages import Response
@@ -39,7 +39,6 @@ WITHDRAWN = Decision.reject("the task has ended")
 
 LARGE_ANSWER_CHARACTERS = 64 * 1024
 """Length from which an answer is rendered in a thread: a megabyte of markdown takes seconds."""
-
 
 RecordUse: TypeAlias = Callable[[Run, Sequence[UsageRow]], Awaitable[None]]
 """Receives what a run has used once its outcome is stored; must not raise."""

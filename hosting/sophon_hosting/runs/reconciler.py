@@ -16,8 +16,7 @@ from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.pending_questions import PendingQuestions
-from sophon_hosting.runs.queue_entries import build_queue_entry
-from sophon_hosting.runs.recovery import has_decision
+from sophon_hosting.runs.recovery import build_queue_entry, has_decision
 from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")

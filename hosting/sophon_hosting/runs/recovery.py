@@ -5,12 +5,11 @@ import logging
 from sophon.errors import NotFound
 from sophon.events import TaskQueued
 from sophon.services import Services
-from sophon.stores.runs.contract import Run
+from sophon.stores.runs.contract import PendingRun, Run
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.queue.contract import EntryKind, QueueEntry, TaskQueue
 from sophon_hosting.runs.abnormal_termination import RunTerminator, interrupted_error
 from sophon_hosting.runs.lost_starts import LostStarts
-from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.store.contract import HostStore, host_store
 
 log = logging.getLogger("sophon")
@@ -97,3 +96,8 @@ def build_task_queued_event(run: Run, position: int) -> TaskQueued:
         text=run.text,
         attachments=run.options.get("attachments") or (),
     )
+
+
+def build_queue_entry(run: Run | PendingRun, kind: EntryKind = "run", delivered_before: int = 0) -> QueueEntry:
+    """Return the queue entry of a run; it waits in the share and the turn of the run's owner."""
+    return QueueEntry(run.id, run.session_id, kind, run.owner, delivered_before)

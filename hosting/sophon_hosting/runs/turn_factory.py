@@ -1,5 +1,8 @@
 """Turn factory: build a run's turn, new, restarted, or restored from its checkpoint."""
 
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
 from sophon.autonomy import GOAL_AUTONOMY, parse_autonomy
 from sophon.context import Context
 from sophon.context.reply_stream import restart_stream
@@ -15,6 +18,9 @@ from sophon_hosting.runs.direct_calls import put_direct_call
 from sophon_hosting.runs.text_origin import AUTONOMY, FOREIGN_SOURCES, is_direct_call, is_unattended
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.outer.session_events.turn_start import RECORDED_SEQ
+
+PrepareRun: TypeAlias = Callable[[Run], Awaitable[Run]]
+"""Returns the run as its turn receives it; may be slow, and must not raise an error that would end the run."""
 
 
 async def build_turn(services: Services, run: Run, *, is_first_start: bool = False) -> Context:
@@ -83,3 +89,8 @@ async def _find_message_seq(services: Services, run: Run) -> int:
     """Return the seq under which an interrupted start has stored the run's message; 0 if none has."""
     records = await host_store(services).sessions.list_records(run.session_id)
     return next((record.seq for record in records if record.run_id == run.id and record.kind == "message"), 0)
+
+
+async def prepare_nothing(run: Run) -> Run:
+    """Return the run unchanged."""
+    return run

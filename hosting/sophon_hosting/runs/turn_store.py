@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from sophon.approvals import ApprovalRequest
 from sophon.clock import Clock
 from sophon.messages import ToolResult
+from sophon.services import Services
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.approvals.sql import ApprovalStore
 from sophon.stores.audit.contract import AuditEvent
@@ -23,10 +24,11 @@ from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
 from sophon.stores.tool_call_journal.sql import put_entry
 from sophon.stores.unit_of_work import Write, WriteKind
+from sophon.stores.waiting_store import WaitingStore
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.staged_writes import StagedWrite
 from sophon_hosting.runs.active_runs import ActiveRun
-from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.contract import HostStore, host_store
 
 P = TypeVar("P", bound=StorePart)
 
@@ -214,3 +216,14 @@ def _insert_when_stored(connection: Connection, request: ApprovalRequest, at: da
     waited = clock.now() - at
     expires_at = request.expires_at + waited if request.expires_at else None
     insert_request(connection, replace(request, expires_at=expires_at), at + waited)
+
+
+def services_for_turn(services: Services, active_run: ActiveRun, session_id: str, event_bus: EventBus) -> Services:
+    """Return the services for the turn of a run.
+
+    What the turn stores shares the transactions of its session. Its operations on the store wait while that is
+    unavailable, as long as the run may wait.
+    """
+    store = cast(HostStore, TurnStore(active_run, session_id, event_bus, host_store(services), services.clock))
+    active_run.store = cast(HostStore, WaitingStore(store, services.clock, active_run.may_wait_for_store))
+    return services.with_parts(store=active_run.store)

@@ -7,7 +7,7 @@ from sophon.approvals import compute_call_digest
 from sophon.context import Context
 from sophon.errors import InvalidArguments
 from sophon.messages import ToolCall
-from sophon.security.lasting_effects import has_lasting_effect
+from sophon.security.action_types import has_lasting_effect
 from sophon.tools.registry import find_group
 from sophon.tools.tool import Risk, Tool, to_wire_name
 from sophon.turn.chat_overrides import find_chat_overrides

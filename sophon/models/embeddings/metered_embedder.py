@@ -6,8 +6,7 @@ from typing import Protocol, runtime_checkable
 from sophon.errors import ModelTimeout
 from sophon.learning.contract import Embedder, EmbedderWrapper, Vector
 from sophon.messages import Usage
-from sophon.models.model import ModelInfo, ModelRequest
-from sophon.models.turn_meter import CURRENT_METER
+from sophon.models.model import CURRENT_METER, ModelInfo, ModelRequest
 
 BYTES_PER_TOKEN = 4
 """Of a text whose tokens nobody has counted."""

@@ -11,8 +11,7 @@ from sophon.messages import Usage
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS, ApiKeyPool
 from sophon.models.gateway.budget_accounting import Attempt
 from sophon.models.gateway.error_classification import classify_error
-from sophon.models.gateway.gateway_dependencies import GatewayDependencies
-from sophon.models.gateway.options import KEY_COOLDOWN_SECONDS
+from sophon.models.gateway.options import KEY_COOLDOWN_SECONDS, GatewayDependencies
 from sophon.models.gateway.provider import NEVER, Candidate
 from sophon.models.gateway.response_check import check_reply_size, check_response
 from sophon.models.gateway.streaming import OutputLatch, StreamTap

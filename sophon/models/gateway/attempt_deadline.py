@@ -6,7 +6,7 @@ from types import TracebackType
 
 from sophon.clock import Clock
 from sophon.errors import ModelTimeout
-from sophon.models.gateway.attempt_limits import SILENCE_NOTICE_SECONDS, AttemptLimits
+from sophon.models.gateway.options import SILENCE_NOTICE_SECONDS, AttemptLimits
 from sophon.models.gateway.streaming import StreamTap
 from sophon.models.model import AttemptOutput
 from sophon.task_timeout import TaskTimeout

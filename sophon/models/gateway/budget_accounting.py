@@ -10,8 +10,7 @@ import anyio
 from sophon.errors import ModelError, ModelTimeout
 from sophon.messages import Usage
 from sophon.models.gateway.attempt_deadline import AttemptDeadline
-from sophon.models.gateway.attempt_limits import AttemptLimits
-from sophon.models.gateway.gateway_dependencies import GatewayDependencies
+from sophon.models.gateway.options import AttemptLimits, GatewayDependencies
 from sophon.models.gateway.streaming import StreamTap
 from sophon.models.model import AttemptOutput, Meter, ModelInfo, ModelRequest, ModelResponse
 

@@ -15,13 +15,13 @@ from sophon.events import AgentStatus, Emit
 from sophon.messages import Message, Usage
 from sophon.models.gateway.attempt import AttemptRecord, normalise_finish_reason
 from sophon.models.gateway.fallback_machine import FallbackRun, select_final_error
-from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.message_preparation import prepare_messages
-from sophon.models.gateway.options import GatewayOptions
+from sophon.models.gateway.options import GatewayDependencies, GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
 from sophon.models.gateway.retry_loop import Pauses, RetryLoop
 from sophon.models.gateway.streaming import OutputLatch
 from sophon.models.model import (
+    CURRENT_METER,
     LAYERED_PURPOSES,
     Call,
     CallLayer,
@@ -33,7 +33,6 @@ from sophon.models.model import (
     Purpose,
 )
 from sophon.models.token_counter import TokenCounter
-from sophon.models.turn_meter import CURRENT_METER
 
 log = logging.getLogger("sophon")
 
@@ -116,7 +115,7 @@ class ModelGateway:
 
         `layers` act on calls of the purposes `reply` and `step`, `hooks` inside of them on every call.
 
-        `meter` defaults to that of the turn in which the call is made (`sophon.models.turn_meter`).
+        `meter` defaults to that of the turn in which the call is made (`sophon.models.model`).
 
         `check` is called before every attempt and every chunk and may raise to stop the call. No attempt starts once
         `cancellation` (the turn's) is requested; without a request, a model's CancelledError is a failed attempt.

@@ -1,4 +1,4 @@
-"""Gateway options: retries, and the limits of an attempt; the times of back-off, cool-down and waits.
+"""Gateway options: retries, the limits of an attempt, the times of back-off, cool-down and waits; shared dependencies.
 
 A wait that a provider requests (Retry-After) is kept to the second and never shortened. If it exceeds
 `MAX_WAIT_SECONDS`, the gateway calls the next candidate instead. For the last candidate the limit is
@@ -6,13 +6,13 @@ A wait that a provider requests (Retry-After) is kept to the second and never sh
 Sophon's guide, LLM invoker; the rest is decided here.
 """
 
+from functools import lru_cache
+
 from sophon._python.lazy_dataclass import dataclass
-from sophon.models.gateway.attempt_limits import (
-    ATTEMPT_TIMEOUT_SECONDS,
-    FIRST_OUTPUT_TIMEOUT_SECONDS,
-    IDLE_TIMEOUT_SECONDS,
-)
+from sophon.clock import Clock
+from sophon.models.gateway.provider import NEVER, Provider
 from sophon.models.reply_size import MAX_REPLY_BYTES
+from sophon.models.token_counter import TokenCounter
 
 BACKOFF_BASE_SECONDS = 0.25
 """First back-off wait; it doubles with every retry."""
@@ -26,6 +26,31 @@ MAX_WAIT_SECONDS = BACKOFF_CAP_SECONDS
 """Longest wait before a retry while another candidate is left."""
 LAST_CANDIDATE_MAX_WAIT_SECONDS = 60.0
 """Longest wait before a retry on the last candidate: the usual period of a rate limit."""
+
+ATTEMPT_TIMEOUT_SECONDS = 1200.0
+"""Whole attempt: 4096 tokens at four per second take 17 minutes. Less than AgentExecution.MaxExecutionTime (2 hours),
+so that a turn outlives one hopeless attempt."""
+
+IDLE_TIMEOUT_SECONDS = 600.0
+"""Streamed reply without anything said, the first token included: a prompt of 100,000 tokens at 200 per second on a CPU
+takes more than eight minutes, and models that hide their reasoning are silent for minutes. The clients of OpenAI and
+Anthropic wait as long by default."""
+
+FIRST_OUTPUT_TIMEOUT_SECONDS = 60.0
+"""Silence before the reply begins, while another candidate is left. A reply that is not streamed begins when it is
+there. The last candidate has its idle and attempt timeouts: a slow answer is better than none."""
+
+SILENCE_NOTICE_SECONDS = 60.0
+"""Silence before the reply begins, after which whoever watches the turn is told what is waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptLimits:
+    """Limits on the time of an attempt; None means no limit."""
+
+    attempt_timeout_seconds: float | None = ATTEMPT_TIMEOUT_SECONDS
+    idle_timeout_seconds: float | None = IDLE_TIMEOUT_SECONDS
+    first_output_timeout_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,3 +67,53 @@ class GatewayOptions:
     """Longest time before a model begins its reply, while another candidate is left; None for no limit."""
     max_reply_bytes: int = MAX_REPLY_BYTES
     """Size of one reply: text, reasoning and tool calls in UTF-8. Beyond it the attempt ends with ResponseTooLarge."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayDependencies:
+    """Clock, token counter and options of one gateway; the same objects for all its calls."""
+
+    clock: Clock
+    tokens: TokenCounter
+    options: GatewayOptions
+
+    def limits_of(self, provider: Provider, *, seconds_to_alternative: float = NEVER) -> AttemptLimits:
+        """Return the limits of an attempt with a provider: its own timeouts, else those of the options.
+
+        The limit on silence before the reply holds only if another candidate can be called by then.
+        """
+        options, attempt, idle = self.options, provider.attempt_timeout_seconds, provider.idle_timeout_seconds
+        first = provider.first_output_timeout_seconds or options.first_output_timeout_seconds
+        return _make_limits(
+            options.attempt_timeout_seconds if attempt is None else attempt,
+            options.idle_timeout_seconds if idle is None else idle,
+            first if first is not None and seconds_to_alternative <= first else None,
+        )
+
+
+@lru_cache(maxsize=64)
+def _make_limits(
+    attempt_timeout_seconds: float | None,
+    idle_timeout_seconds: float | None,
+    first_output_timeout_seconds: float | None,
+) -> AttemptLimits:
+    """Cache the limits: a provider's are the same for each of its attempts."""
+    return AttemptLimits(
+        attempt_timeout_seconds=attempt_timeout_seconds,
+        idle_timeout_seconds=idle_timeout_seconds,
+        first_output_timeout_seconds=first_output_timeout_seconds,
+    )
+
+
+def backoff_seconds(retry: int, random_value: float) -> float:
+    """Return the wait before a retry, counted from 1: it doubles, up to the cap, and is changed by the share of jitter.
+
+    `random_value` is a random value in [0, 1). The state machine (retry_machine.py) decides whether to retry; tenacity
+    only computes the wait.
+    """
+    from tenacity import AsyncRetrying, RetryCallState, wait_exponential  # lazy: 40 ms, needed only after a failure
+
+    retrying = AsyncRetrying(wait=wait_exponential(multiplier=BACKOFF_BASE_SECONDS, max=BACKOFF_CAP_SECONDS))
+    state = RetryCallState(retrying, None, (), {})
+    state.attempt_number = retry
+    return min(BACKOFF_CAP_SECONDS, retrying.wait(state) * (1 + BACKOFF_JITTER * (2 * random_value - 1)))

@@ -10,8 +10,7 @@ from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, Mode
 from sophon.events import AgentStatus
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS
 from sophon.models.gateway.attempt import AttemptRunner
-from sophon.models.gateway.gateway_dependencies import backoff_seconds
-from sophon.models.gateway.options import LAST_CANDIDATE_MAX_WAIT_SECONDS, MAX_WAIT_SECONDS
+from sophon.models.gateway.options import LAST_CANDIDATE_MAX_WAIT_SECONDS, MAX_WAIT_SECONDS, backoff_seconds
 from sophon.models.gateway.retry_machine import (
     FINAL_STATES,
     TRANSIENT_ERRORS,

@@ -3,7 +3,7 @@
 from sophon.stores.runs.contract import Run
 from sophon.testing import VirtualClock
 from sophon_hosting.host import Host
-from sophon_hosting.runs.accepted_runs import MAX_AGE_SECONDS, MAX_RUNS, AcceptedRuns
+from sophon_hosting.runs.active_runs import MAX_AGE_SECONDS, MAX_RUNS, AcceptedRuns
 from sophon_hosting.runs.delivery_settlement import INITIAL_BACKOFF_SECONDS
 
 

@@ -21,8 +21,7 @@ from sophon.messages import Compaction
 from sophon.stores import Run
 from sophon.testing import VirtualClock
 from sophon_hosting.runs.checkpoint_builder import LONG_TEXT_CHARACTERS, CheckpointBuilder, CheckpointWrite
-from sophon_hosting.runs.checkpoint_reader import read_checkpoint
-from sophon_hosting.runs.checkpoint_store import CHECKPOINT_BUILDER
+from sophon_hosting.runs.checkpoint_store import CHECKPOINT_BUILDER, read_checkpoint
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.units_of_work import store_checkpoint
 

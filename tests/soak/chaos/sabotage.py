@@ -10,7 +10,7 @@ import sophon.stores.runs.transitions
 import sophon.stores.sql.database
 import sophon.stores.sql.run_fences
 from sophon.stores.sql.dialects import create_engine_for
-from sophon_hosting.runs.lease_renewal import LeaseRenewal
+from sophon_hosting.runs.delivery_settlement import LeaseRenewal
 
 
 def take_out(guarantee: str) -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from sophon import Context, Message, ModelRequest, ModelResponse, Response, Risk, Services, ToolCall, Usage
 from sophon.approvals import Grant
+from sophon.chain.pipeline import complete_response
 from sophon.context import Step
 from sophon.context.reply_stream import restart_stream
-from sophon.context.response_completion import complete_response
 from sophon.errors import ChainError
 from sophon.events import StreamChunk, StreamCompleted, StreamReset, ToolCallCompleted
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sophon import Context, Message, Risk, Services, ToolCall, ToolResult, Usage, tool
 from sophon.approvals import Grant
 from sophon.context import Step, Tally, TurnFacts, TurnState
+from sophon.context.state import UsageCounts
 from sophon.context.state_serialization import RECOMPUTED
-from sophon.context.usage_counts import UsageCounts
 from sophon.errors import StateError
 from sophon.extensions import Key
 from sophon.messages import Compaction

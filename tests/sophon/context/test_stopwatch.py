@@ -1,6 +1,6 @@
 """Time at work; waiting for a person is left out."""
 
-from sophon.context.stopwatch import Stopwatch
+from sophon.clock import Stopwatch
 from sophon.testing import VirtualClock
 
 

@@ -9,7 +9,7 @@ from sophon.builtin_tools.custom_tools import custom_tool_tools
 from sophon.builtin_tools.questions import chat_ask
 from sophon.builtin_tools.skills import skill_tools
 from sophon.builtin_tools.variables import variable_tools
-from sophon.security.lasting_effects import LASTING_ACTIONS, explain_lasting_effect, has_lasting_effect
+from sophon.security.action_types import LASTING_ACTIONS, explain_lasting_effect, has_lasting_effect
 from sophon_hosting.features.goals.tools import goal_tools
 from sophon_hosting.features.schedules.tools import schedule_tools
 

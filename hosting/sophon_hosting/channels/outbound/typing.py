@@ -12,7 +12,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import NotFound, StateError, StoreError
 from sophon.events import ApprovalRequested, event_type
-from sophon.reply_text import collect_earlier_texts
+from sophon.messages import collect_earlier_texts
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel, ChatLocation, DeletingChannel, OutboundMessage

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
 from sophon.learning.trajectories import GOOD_FROM, MAX_KEPT, POOR_BELOW, Trajectory
-from sophon.models.turn_meter import metering
+from sophon.models.model import metering
 from sophon.security.authorization.permission_levels import FULL_HISTORY
 from sophon.stores.trajectories.similarity import find_similar
 from sophon_hosting.client_api.caller import Caller
@@ -17,7 +17,6 @@ from sophon_hosting.operations.table import Table
 from sophon_middlewares.outer.budget.host_meter import HostMeter
 
 table = Table("learning")
-
 
 TRAJECTORY: Subject[Trajectory] = Subject(
     "trajectory", "task_id", lambda caller, row: caller.store.trajectories.find(row), lambda found: found.principal

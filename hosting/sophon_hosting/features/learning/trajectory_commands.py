@@ -19,7 +19,7 @@ from sophon.learning.trajectories import (
     summarize,
 )
 from sophon.models.embeddings.factory import create_cached_embedder
-from sophon.models.turn_meter import metering
+from sophon.models.model import metering
 from sophon.stores.trajectories.contract import TrajectoryOrder
 from sophon.stores.trajectories.similarity import find_similar
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store

@@ -4,7 +4,7 @@ import logging
 from typing import Final
 
 from sophon.errors import SophonError
-from sophon.models.turn_meter import metering
+from sophon.models.model import metering
 from sophon.services import Services
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.outer.budget.host_meter import HostMeter

@@ -15,7 +15,7 @@ from sophon.deadline import Deadline, timeout_at
 from sophon.errors import ChainError, CompositionError
 from sophon.events import AgentStatus, ApprovalResolved
 from sophon.messages import Response, ToolCall
-from sophon.security.lasting_effects import has_lasting_effect
+from sophon.security.action_types import has_lasting_effect
 from sophon.security.sliding_windows import RateLimit
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
@@ -49,7 +49,7 @@ class Approval:
     Asks from risk `Approval.AskFrom` (High) on, through the services' gate, unless the call's risk is within
     `Approval.AutoApproveUpTo` or was approved with its plan step, which never covers a Critical call, and a High one
     only of a tool that the step names. A call that needs an operator (`OperatorPolicy`), one that a guard has
-    escalated, and after untrusted text one with a lasting effect (`sophon.security.lasting_effects`), is always asked
+    escalated, and after untrusted text one with a lasting effect (`sophon.security.action_types`), is always asked
     about, on its own; any other may have been approved in advance (`standing_grants`). The grant of a call is a digest
     of run, call id, tool and arguments, which ToolExecution verifies right before it runs. The question of `chat.ask`
     is settled with the person's answer.

@@ -4,7 +4,7 @@ from sophon.context import Context
 from sophon.errors import StoreError
 from sophon.events import GuardVerdict
 from sophon.messages import ToolCall
-from sophon.security.lasting_effects import LASTING_EFFECT, explain_lasting_effect
+from sophon.security.action_types import LASTING_EFFECT, explain_lasting_effect
 from sophon.turn.provenance import UNKNOWN_SOURCE, collect_untrusted_sources
 from sophon_middlewares.tool_calls.escalations import Escalation, escalate
 from sophon_middlewares.tool_calls.fast_path_call import is_fast_path

@@ -12,10 +12,9 @@ from sophon.errors import ChainError
 from sophon.events import Message as MessageAdded
 from sophon.events import ToolsOffered
 from sophon.extensions import Key
-from sophon.messages import Message, Response, ToolCall
+from sophon.messages import Message, Response, ToolCall, begins_turn, collect_earlier_texts, is_earlier_text
 from sophon.models.model import DEFAULT_MAX_TOKENS, ModelRequest, ModelResponse
 from sophon.models.reply_size import count_utf8_bytes
-from sophon.reply_text import begins_turn, collect_earlier_texts, is_earlier_text
 from sophon.tools.tool import Tool
 from sophon.turn.permissions import find_allowed_tools
 from sophon.turn.transcript_validation import is_valid_transcript, repair_transcript

@@ -14,8 +14,7 @@ from sophon.errors import BudgetExceeded
 from sophon.failure_log import log_failure
 from sophon.messages import Response, Usage
 from sophon.models.gateway.provider import Provider
-from sophon.models.model import Meter, ModelInfo, ModelRequest
-from sophon.models.turn_meter import metering
+from sophon.models.model import Meter, ModelInfo, ModelRequest, metering
 from sophon.routing.turn_keys import REMAINING_COST
 from sophon.settings import BudgetSettings
 from sophon.stores.contract import Store

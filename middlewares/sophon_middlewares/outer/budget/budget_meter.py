@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
-from sophon.context.usage_counts import UsageCounts
+from sophon.context.state import UsageCounts
 from sophon.errors import BudgetExceeded, PriceUnknown
 from sophon.events import BudgetAlert
 from sophon.messages import Usage

@@ -7,10 +7,9 @@ from dataclasses import replace
 from functools import partial
 
 from sophon.cancellation import run_despite_cancellation
-from sophon.chain.pipeline import Next
+from sophon.chain.pipeline import Next, complete_response
 from sophon.context import Context
 from sophon.context.reply_stream import shown_text
-from sophon.context.response_completion import complete_response
 from sophon.context.turn_log import TurnEnd, no_events
 from sophon.errors import SophonError, StoreError, StoreUnavailable, TurnAlreadyRun
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed

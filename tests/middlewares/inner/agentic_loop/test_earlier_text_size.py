@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall, tool
-from sophon.messages import Message
+from sophon.messages import Message, collect_earlier_texts
 from sophon.models.reply_size import count_utf8_bytes
-from sophon.reply_text import collect_earlier_texts
 from sophon.testing import FunctionModel
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.inner.llm_invoker.llm_invoker import EarlierTextSize

@@ -10,8 +10,7 @@ from sophon.errors import BudgetExceeded, ModelTimeout, PriceUnknown, ProviderUn
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.models.embeddings.factory import FailureGuard, describe_model
 from sophon.models.embeddings.metered_embedder import MeteredEmbedder
-from sophon.models.model import ModelInfo
-from sophon.models.turn_meter import metering
+from sophon.models.model import ModelInfo, metering
 from sophon.settings import EmbeddingsSettings, Settings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import FunctionModel, VirtualClock
