@@ -216,14 +216,10 @@ class RedactedMessages:
         is replaced. With `is_whole` every secret in every text is replaced.
         """
         redact_all = self.redact_whole if is_whole else self.redact
-        if self.count_new_characters(messages) > MAX_INLINE_CHARACTERS:
+        begun = self._find_begun(messages, KNOWN_SECRETS.snapshot())
+        if sum(map(_count_characters, messages[len(begun) :])) > MAX_INLINE_CHARACTERS:
             return await ctx.services.clock.run_in_thread(lambda: redact_all(messages))
         return redact_all(messages)
-
-    def count_new_characters(self, messages: list[Message]) -> int:
-        """Return how many characters `redact` would search."""
-        begun = self._find_begun(messages, KNOWN_SECRETS.snapshot())
-        return sum(map(_count_characters, messages[len(begun) :]))
 
     def redact(self, messages: list[Message]) -> list[Message]:
         """Return the messages as a model may read them; the same list if nothing in it is replaced."""

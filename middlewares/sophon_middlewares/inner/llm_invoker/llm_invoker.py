@@ -91,7 +91,7 @@ class LlmInvoker:
     per call, in a legal place), and leaves out tools that the principal may not use. max_tokens 4096, or
     `ContextWindow.Reserve` if that is more, and tool_choice auto (Sophon's guide, LLM invoker); streams when the turn
     streams. A reply with neither text nor calls is requested again twice, then the response says so (`error`, see
-    empty_reply.py). Routing, retries, failover, call layers and metering belong to the gateway. Raises ModelError,
+    reply.py). Routing, retries, failover, call layers and metering belong to the gateway. Raises ModelError,
     BudgetExceeded, and ChainError if it is reached in a settling pass, or twice at the same time.
     """
 
@@ -113,7 +113,8 @@ class LlmInvoker:
             raise ChainError(CONCURRENT_NEXT)
         _remove_malformed(ctx, turn_state.validated)
         withdrawn = withdraw_reply(ctx)
-        _forget_ids(withdrawn, turn_state)
+        if withdrawn is not None and turn_state.used_ids is not None:
+            turn_state.used_ids.difference_update(call.id for call in withdrawn.tool_calls)
         _repair(ctx, turn_state)
         if turn_state.round == ctx.iteration:
             _withdraw_streamed(ctx, withdrawn)
@@ -151,11 +152,6 @@ def _emit_offer(ctx: Context, turn_state: _InvokerState) -> None:
     for tool in tools:
         by_group[tool.group] = by_group.get(tool.group, 0) + ctx.services.gateway.tokens.count_tool(tool)
     ctx.emit(ToolsOffered(names=[tool.name for tool in tools], tokens=sum(by_group.values()), by_group=by_group))
-
-
-def _forget_ids(withdrawn: Message | None, turn_state: _InvokerState) -> None:
-    if withdrawn is not None and turn_state.used_ids is not None:
-        turn_state.used_ids.difference_update(call.id for call in withdrawn.tool_calls)
 
 
 def _withdraw_streamed(ctx: Context, withdrawn: Message | None) -> None:
@@ -221,24 +217,18 @@ def _apply_response(ctx: Context, response: ModelResponse, turn_state: _InvokerS
         emit_reasoning(ctx, response)
     ctx.pending = calls.copy()
     if calls:
-        _announce_text(ctx, response.text)
+        # The text is in the messages now: it counts as an earlier text, no longer as the streamed part of a reply.
+        if ctx.streamed_chunks:
+            ctx.streamed_chunks = []
+        # So that clients can show it where it belongs; a step is silent.
+        if response.text.strip() and not ctx.depth and ctx.has_listeners:
+            ctx.emit(MessageAdded(message_id=reply_id(ctx), role="assistant", content=response.text))
     if len(calls) > 1:
         # A repeated call stays in the transcript, and does not run: AgenticLoop gives it the result of the first.
         repeated = find_repeated_calls(response.tool_calls)
         ctx.pending = [call for position, call in enumerate(calls) if position not in repeated]
     reason = response.finish_reason if calls or response.finish_reason != "tool_calls" else "stop"
     ctx.response = Response(response.text, reason, tool_calls=calls)
-
-
-def _announce_text(ctx: Context, text: str) -> None:
-    """Emit the text that stands before tool calls, so that clients can show it where it belongs; a step is silent.
-
-    It is in the messages now, so it counts as an earlier text and no longer as the streamed part of a reply.
-    """
-    if ctx.streamed_chunks:
-        ctx.streamed_chunks = []
-    if text.strip() and not ctx.depth and ctx.has_listeners:
-        ctx.emit(MessageAdded(message_id=reply_id(ctx), role="assistant", content=text))
 
 
 def _with_unique_ids(ctx: Context, calls: list[ToolCall], turn_state: _InvokerState) -> list[ToolCall]:

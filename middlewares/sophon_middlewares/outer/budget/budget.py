@@ -81,7 +81,9 @@ class Budget:
                 await _check_payers(ctx, payers)
             if ctx.services.settings.budget.has_provider_limits or has_unknown_prices(ctx.services.gateway.providers):
                 ctx.excluded_providers = await _exclude_providers(ctx, payers)
-            ctx.meter = join_account(own, meter, ctx.services.store)
+            # Of a turn that begins within another one; see `SharedAccount`.
+            shared = SharedAccount(own, _limit_to_ceiling(meter, own.store)) if isinstance(meter, Account) else None
+            ctx.meter = shared or own
             with metering(ctx.meter):
                 await next(ctx)
         except BudgetExceeded as error:
@@ -288,17 +290,10 @@ def _as_meter(account: Account) -> Meter:
     return account
 
 
-def join_account(own: TurnMeter, outer: Meter | None, store: Store) -> Meter:
-    """Return the meter of a turn that begins within a turn with the meter `outer`; `own` if there is none.
-
-    A turn whose usage is recorded in the `store` of the outer one is charged there only to the ceiling of the turn.
-    """
-    if not isinstance(outer, Account):
-        return own
-    return SharedAccount(own, _limit_to_ceiling(outer, store))
-
-
 def _limit_to_ceiling(account: Account, store: Store) -> Account:
+    """Return the account that a turn within its turn is charged to: if the usage of that one is recorded in the same
+    store, only the ceiling of the outer turn.
+    """
     if isinstance(account, SharedAccount):
         return SharedAccount(_limit_to_ceiling(account.own, store), _limit_to_ceiling(account.outer, store))
     if isinstance(account, TurnMeter) and account.store is store:

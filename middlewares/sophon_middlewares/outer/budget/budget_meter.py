@@ -62,7 +62,7 @@ class TurnMeter:
     An attempt with a provider that has a limit, and one that costs something of which `payers` have a limit, the person
     and the task type, is reserved and settled in the store. The others are only counted, and handed over together at
     the end of the turn
-    (usage_recording.py); until then the counts are part of its state.
+    (`record_usage`); until then the counts are part of its state.
 
     Raises BudgetExceeded with limit, use and, for a provider's limit, the time of its reset; PriceUnknown for a model
     whose cost a limit could not see. A provider that refuses is reported once in a turn.
@@ -166,7 +166,9 @@ class TurnMeter:
         )
         self._check_turn(reservation)
         if request.tools:  # a call without tools sums up what the turn has found
-            self._check_time()
+            allowed = self._limits.active_seconds
+            if allowed is not None and (seconds := self._ctx.stopwatch.seconds) > allowed:
+                raise self._turn_limit_error("ActiveTime", seconds, allowed, 0, "seconds of work")
         self._reserved_tokens += reservation.tokens
         self._reserved_micros += reservation.micros
         return reservation
@@ -265,11 +267,6 @@ class TurnMeter:
             cost, needed = (metered.cost_micros + self._reserved_micros) / MICROS, reservation.micros / MICROS
             if cost + needed > turn.cost:
                 raise self._turn_limit_error("Cost", cost, turn.cost, needed)
-
-    def _check_time(self) -> None:
-        allowed = self._limits.active_seconds
-        if allowed is not None and (seconds := self._ctx.stopwatch.seconds) > allowed:
-            raise self._turn_limit_error("ActiveTime", seconds, allowed, 0, "seconds of work")
 
     def _turn_limit_error(
         self, name: str, used: float, allowed: float, needed: float, unit: str = ""

@@ -7,7 +7,7 @@ from sophon.context import Context
 from sophon.errors import BudgetExceeded
 from sophon.events import BudgetAlert
 from sophon.principals import LOCAL_USER
-from sophon.settings import BudgetSettings, Settings
+from sophon.settings import BudgetSettings
 from sophon.stores.usage.contract import PayerLimits, PayerSpending
 from sophon.turn.permissions import find_routing_permissions
 from sophon_middlewares.outer.budget.budget_periods import end_of_day, end_of_month
@@ -16,15 +16,10 @@ MICROS = 1_000_000
 DAILY_COST, MONTHLY_COST = "DailyCost", "MonthlyCost"
 
 
-def limits_payers(settings: Settings) -> bool:
-    """Return whether the cost of any person is limited."""
-    return settings.permissions.has_cost_limits or settings.routing.uses_tiers
-
-
 def find_payer_limits(ctx: Context) -> PayerLimits | None:
     """Return the cost limits of the turn's principal; None if there is none."""
     settings = ctx.settings
-    if not limits_payers(settings):
+    if not (settings.permissions.has_cost_limits or settings.routing.uses_tiers):
         return None
     found = find_routing_permissions(ctx, uses_tiers=settings.routing.uses_tiers)
     if found.daily_cost is None and found.monthly_cost is None:

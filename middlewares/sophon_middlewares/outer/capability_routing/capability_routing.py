@@ -150,24 +150,21 @@ def find_model_hint(ctx: Context) -> str | None:
 
     Without one, a message with pictures asks for a model that sees.
     """
-    return _find_named_hint(ctx) or (VISION if has_pictures(ctx.messages) else None)
+    hint = None
+    if ctx.step is not None:
+        hint = ctx.step.model_hint
+    elif ctx.services.agents is not None:
+        from sophon.turn.agent import find_turn_agent  # lazy: most hosts have no agents
+
+        agent = find_turn_agent(ctx)
+        hint = None if agent is None else agent.hint
+    return hint or (VISION if has_pictures(ctx.messages) else None)
 
 
 def has_pictures(messages: Sequence[Message]) -> bool:
     """Return whether the newest message of the user has images, or image files."""
     newest = next((each for each in reversed(messages) if each.role == "user"), None)
     return newest is not None and (bool(newest.images) or any(each.is_image for each in newest.attachments))
-
-
-def _find_named_hint(ctx: Context) -> str | None:
-    if ctx.step is not None:
-        return ctx.step.model_hint
-    if ctx.services.agents is None:
-        return None
-    from sophon.turn.agent import find_turn_agent  # lazy: most hosts have no agents
-
-    agent = find_turn_agent(ctx)
-    return None if agent is None else agent.hint
 
 
 def _find_boosters(ctx: Context) -> list[Booster]:

@@ -31,10 +31,11 @@ class StaleResults:
     and of the list in front of them, in a worker thread if it is long. Results of the present turn are never replaced.
     """
 
-    __slots__ = ("_counter", "_ctx", "_last", "_prefix", "_saved", "_step", "_turns")
+    __slots__ = ("_counter", "_ctx", "_end_fact", "_last", "_prefix", "_saved", "_step", "_turns")
 
     def __init__(self, ctx: Context, turns: int, step: int | None) -> None:
         self._ctx, self._turns, self._step = ctx, turns, step
+        self._end_fact = f"{END_FACT}{turns}.{step}"
         self._prefix: list[Message] | None = None
         self._last: Message | None = None
         self._saved, self._counter = 0, ""
@@ -66,7 +67,7 @@ class StaleResults:
     async def _summarise_in_steps(self) -> None:
         """Make the summaries of what became stale, which after a restart are those of a whole history, in steps."""
         own, clock = self._ctx.messages, self._ctx.services.clock
-        start, earlier = self._facts().get(self._end_fact, (0, 0))
+        start, earlier = self._ctx.prefix_cache.get(self._end_fact, (0, 0)) if not self._ctx.depth else (0, 0)
         first = count_leading_system_messages(own) + start
         if len(own) - first <= MAX_INLINE_MESSAGES:
             return  # one step does it
@@ -82,7 +83,8 @@ class StaleResults:
 
         [] if the request does not begin with the turn's own messages: what another layer has rewritten stays.
         """
-        own, facts, tokens = self._ctx.messages, self._facts(), self._ctx.services.gateway.tokens
+        own, tokens = self._ctx.messages, self._ctx.services.gateway.tokens
+        facts: dict[str, tuple[int, int]] = self._ctx.prefix_cache if not self._ctx.depth else {}
         front, stored = count_leading_system_messages(own), self._ctx.stored_count
         known, before = facts.get(TURNS_FACT, (0, 0))
         known_turns = before + count_turns(own, front + known, front + stored)
@@ -104,13 +106,6 @@ class StaleResults:
         self._saved, self._counter = saved, tokens.name
         return prefix
 
-    @property
-    def _end_fact(self) -> str:
-        return f"{END_FACT}{self._turns}.{self._step}"
-
-    def _facts(self) -> dict[str, tuple[int, int]]:
-        return self._ctx.prefix_cache if not self._ctx.depth else {}
-
 
 def count_stale_turns(turns: int, age: int, step: int | None = None) -> int:
     """Return how many of the oldest turns are stale; all are at least `age` turns old, and one that is `age + step`
@@ -126,14 +121,14 @@ def count_stale_turns(turns: int, age: int, step: int | None = None) -> int:
 
 def count_turns(messages: Sequence[Message], start: int, end: int) -> int:
     """Return the number of turns that begin in `messages[start:end]`."""
-    return sum(map(_begins_turn, messages[start:end]))
+    return sum(each.role == "user" and not each.origin for each in messages[start:end])
 
 
 def find_turn(messages: Sequence[Message], start: int, turns: int) -> int:
     """Return the index behind the first `turns` turns from `start` on: where the next one begins."""
     seen = 0
     for index in range(start, len(messages)):
-        if _begins_turn(messages[index]):
+        if messages[index].role == "user" and not messages[index].origin:
             if seen == turns:
                 return index
             seen += 1
@@ -180,7 +175,3 @@ def _summarise_piece(piece: Sequence[Message], names: dict[str, str]) -> None:
             names.update((call.id, call.name) for call in message.tool_calls)
         elif message.role == "tool" and message.shortened is None:
             _shorten(message, names)
-
-
-def _begins_turn(message: Message) -> bool:
-    return message.role == "user" and not message.origin

@@ -140,8 +140,10 @@ class ContextWindowLayer:
         if frame is None or frame.model is not model:
             frame = self._current = self._windows.get(model.id)
             if frame is None or frame.model is not model:
-                self._current = self._windows[model.id] = self._create_window(model, messages)
-                return self._current
+                view, window = self._create_view(messages), model.context_window
+                frame = ModelWindow(model, window, self._find_limit(window), view)
+                self._current = self._windows[model.id] = frame
+                return frame
         view = frame.view
         current = view.compaction is self._ctx.compaction and view.counter is tokens.name
         if current and view.is_continued_by(messages):
@@ -149,10 +151,6 @@ class ContextWindowLayer:
         else:
             frame.view = self._create_view(messages)
         return frame
-
-    def _create_window(self, model: ModelInfo, messages: Sequence[Message]) -> ModelWindow:
-        view, window = self._create_view(messages), model.context_window
-        return ModelWindow(model, window, self._find_limit(window), view)
 
     def _create_view(self, messages: Sequence[Message]) -> ContextView:
         """Return a view of the messages, with what the limits on the history leave of it."""

@@ -121,7 +121,7 @@ def collect_new_records(ctx: Context) -> list[SessionRecord]:
         ctx.messages[start:] = repair_transcript(ctx.messages, start)
     added = ctx.messages[start:]
     # An assistant message without content is refused by some providers, and would end the session.
-    kept = [each for each in added if each.role != "assistant" or has_content(each)]
+    kept = [each for each in added if each.role != "assistant" or each.tool_calls or each.content.strip()]
     if len(kept) < len(added):
         ctx.messages[start:] = kept
     records = [SessionRecord("message", ctx.run_id, without_provider_fields(message)) for message in kept]
@@ -131,11 +131,6 @@ def collect_new_records(ctx: Context) -> list[SessionRecord]:
     if compaction is not None and (ctx.get(STORED_COVERS) or 0) < compaction.covers <= ctx.stored_count + len(records):
         records.append(SessionRecord("compaction", ctx.run_id, compaction.summary, data={"covers": compaction.covers}))
     return records
-
-
-def has_content(message: Message) -> bool:
-    """Return whether a message says or calls anything."""
-    return bool(message.tool_calls or message.content.strip())
 
 
 async def _finish_turn(ctx: Context, response: Response) -> None:
@@ -150,7 +145,12 @@ async def _finish_turn(ctx: Context, response: Response) -> None:
         return
     await settle_unfinished_calls(ctx)
     if response.text.strip():
-        _set_reply(ctx, response.text)
+        # The response text is the last assistant message, also if the model's last reply was different.
+        last = ctx.messages[-1]
+        if last.role != "assistant" or last.tool_calls or len(ctx.messages) <= ctx.count_recorded():
+            ctx.messages.append(Message("assistant", response.text))
+        elif last.content != response.text:
+            ctx.messages[-1] = replace(last, content=response.text)
     await record_usage(ctx)
     records = collect_new_records(ctx)
     # A turn that adds no message says by this record that it has ended.
@@ -176,15 +176,6 @@ def _final_events(ctx: Context, response: Response, records: Sequence[SessionRec
         return [end]
     seq -= sum(record.kind != "message" for record in records)  # records after the reply
     return [MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="assistant", content=response.text), end]
-
-
-def _set_reply(ctx: Context, text: str) -> None:
-    """Make the response text the last assistant message, also if the model's last reply was different."""
-    last = ctx.messages[-1]
-    if last.role != "assistant" or last.tool_calls or len(ctx.messages) <= ctx.count_recorded():
-        ctx.messages.append(Message("assistant", text))
-    elif last.content != text:
-        ctx.messages[-1] = replace(last, content=text)
 
 
 def _charged_usage(ctx: Context) -> Usage:

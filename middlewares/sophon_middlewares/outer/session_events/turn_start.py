@@ -154,21 +154,12 @@ async def prepare_history(ctx: Context, history: History) -> None:
     Only for a history that `is_decoded`: one in memory has nothing to prepare, because its messages are those of
     earlier turns. What was done is noted in `history.prefix_cache`, which the store keeps.
     """
-    await _validate(ctx, history)
-    await _count(ctx, history)
-
-
-async def _validate(ctx: Context, history: History) -> None:
-    messages = history.messages
-    known, _ = history.prefix_cache.get(VALIDATED_PREFIX, (0, 0))
-    if len(messages) - known <= PIECE_MESSAGES:
-        return  # the turn does it
-    if await ctx.services.clock.run_in_thread(partial(is_clean_history, messages, known)):
-        history.prefix_cache[VALIDATED_PREFIX] = (len(messages), 1)
-
-
-async def _count(ctx: Context, history: History) -> None:
     gateway, messages = ctx.services.gateway, history.messages
+    known, _ = history.prefix_cache.get(VALIDATED_PREFIX, (0, 0))
+    if len(messages) - known > PIECE_MESSAGES and await ctx.services.clock.run_in_thread(  # of fewer the turn does it
+        partial(is_clean_history, messages, known)
+    ):
+        history.prefix_cache[VALIDATED_PREFIX] = (len(messages), 1)
     counter = gateway.tokens.name
     known, tokens = history.prefix_cache.get(CACHED_COUNT_PREFIX + counter, (0, 0))
     if is_worth_a_thread(messages, known):

@@ -54,7 +54,9 @@ class ToolFilter:
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         top = ctx.services.settings.tool_filter.top
-        if len(ctx.tools) > top and not _has_selection(ctx):
+        # A turn that is resumed or run again has its selection, including tools that were loaded since.
+        has_selection = ctx.get(SELECTED) is True or (ctx.resumed and ctx.tools is not ctx.services.registry.tools)
+        if len(ctx.tools) > top and not has_selection:
             hints = ctx.step.tool_hints if ctx.step else ()
             recorded = ctx.count_recorded()
             asked = (*hints, *list_called_tools(ctx.messages[recorded:])) if recorded < len(ctx.messages) else hints
@@ -157,12 +159,6 @@ def list_called_tools(messages: Sequence[Message]) -> list[str]:
 def _cached_selection(tools: tuple[Tool, ...], ranking: Ranking, asked: tuple[str, ...], top: int) -> tuple[Tool, ...]:
     """Cache the selection; it is the same for all messages with the same ranking, as most have none."""
     return tuple(select_tools(tools, ranking, asked, top))
-
-
-def _has_selection(ctx: Context) -> bool:
-    """Return whether a turn that is resumed or run again has its selection, including tools that were loaded since."""
-    is_selected = ctx.get(SELECTED)
-    return is_selected is True or (ctx.resumed and ctx.tools is not ctx.services.registry.tools)
 
 
 def note_text_only(ctx: Context) -> bool:
