@@ -350,6 +350,9 @@ def to_canonical_json(value: object) -> bytes:
 def collect_earlier_texts(messages: Sequence[Message]) -> list[str]:
     """Return the texts that the model wrote before tool calls since the last message of the user, in order.
 
+    A turn has one reply per model pass. The text of a reply with tool calls belongs to the answer like that of the last
+    reply; `Response.full_text` and the chunks of a stream hold all of them.
+
     A user message with an origin, such as a hint of the framework, does not begin a turn. Blank texts are omitted.
     """
     texts: list[str] = []

@@ -10,7 +10,7 @@ from sophon.stores.contract import Store
 from sophon.stores.runs.contract import LogWrite
 from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.sql.approval_requests import insert_request
-from sophon.stores.sql.turn_repository import TurnRepository
+from sophon.stores.sql.repository import TurnRepository
 from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.stores.tool_call_journal.sql import put_entry
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind

@@ -14,7 +14,6 @@ from sophon.stores.runs.contract import Run
 from sophon.task_timeout import TaskTimeout
 from sophon.traces.trace_context import PROPAGATED
 from sophon.turn.pipeline_registry import PipelineRegistry
-from sophon.turn.usage_rows import usage_rows
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.observability.log_context import log_context
@@ -39,6 +38,7 @@ from sophon_hosting.runs.turn_factory import PrepareRun, build_turn, prepare_not
 from sophon_hosting.runs.turn_store import services_for_turn
 from sophon_hosting.shutdown import drain_or_interrupt
 from sophon_hosting.store.contract import host_store
+from sophon_middlewares.outer.budget.budget import usage_rows
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
 from sophon_middlewares.stages.direct_call import DIRECT_CALL
 from sophon_middlewares.traces.trace import TRACE_ORIGIN
@@ -51,7 +51,7 @@ class Worker:
 
     A turn may run for `MaxExecutionTime` in total over all its starts, not counting the time it waits for people, nor
     that between its last checkpoint and a kill; then it is stopped wherever it is, and fails with `timeout`. Normally
-    it sums up before, between two calls and with an answer (`sophon_middlewares.tool_calls.turn_time`); this limit is
+    it sums up before, between two calls and with an answer (`sophon_middlewares.tool_calls.tool_limits`); this limit is
     for a call that does not return. A suspended turn is stored and frees its consumer. Order of writes: begin, with the
     user's message if the chain records it (`RunTurnLog.begin`), the rest of the turn, the outcome (or the suspension
     and the hold of the lane), then the queue's ack; after a crash in between, recovery finds the run. While the store

@@ -12,8 +12,7 @@ from sophon.memory.workspace_index import FileChunk, is_in_prompts
 from sophon.principals import memory_scope
 from sophon.stores.memories.contract import MAIN_AGENT, MemoryEntry, MemoryReach, MemoryReader
 from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
-from sophon.tools.result_text import result_to_text
-from sophon.tools.tool import Risk, tool
+from sophon.tools.tool import Risk, result_to_text, tool
 from sophon.tools.untrusted_text import ExternalText
 from sophon.turn.chat_overrides import find_chat_overrides
 from sophon.turn.provenance import collect_untrusted_sources

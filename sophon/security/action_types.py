@@ -104,7 +104,11 @@ MAX_PATH_BYTES: Final = 4096
 
 
 def has_lasting_effect(tool_name: str, declared: bool | None) -> bool:
-    """Return whether a tool changes what outlasts the conversation: as it declares, else by its action type."""
+    """Return whether a tool changes what outlasts the conversation: as it declares, else by its action type.
+
+    What an injected instruction leaves in the memory, a schedule or a goal acts in later conversations, which never
+    read the text that it came from.
+    """
     return find_action_type(tool_name) in LASTING_ACTIONS if declared is None else declared
 
 

@@ -1,11 +1,16 @@
 """Tool: a typed function that a model may call, with its schema, risk and other traits; the `@tool` decorator."""
 
+import dataclasses
 import inspect
+import json
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+import sys
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from types import UnionType
-from typing import Any, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast, overload
+
+import orjson
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
@@ -13,7 +18,10 @@ from sophon.clock import Clock, SystemClock
 from sophon.errors import CompositionError
 from sophon.risk import Risk as Risk
 from sophon.tools.argument_schema import ArgumentSchema, schema_from_function
-from sophon.tools.result_text import result_to_text
+from sophon.tools.untrusted_text import ExternalText
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 ToolFunction: TypeAlias = Callable[..., Any]
 """A function, async or not; a synchronous function runs in a worker thread."""
@@ -56,6 +64,9 @@ PARAMETERS = {
     "answer": ("text",),
 }
 """What each of these traits is called with."""
+
+# Dataclasses pass through, because a picture is one.
+_JSON_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
 class CallSuspended(Exception):
@@ -296,3 +307,63 @@ def _takes(function: Callable[..., object], count: int) -> bool:
     except TypeError:
         return False
     return True
+
+
+def result_to_text(answer: object) -> str:
+    """Convert a tool's return value to text: a text unchanged, None to the empty text, anything else to JSON.
+
+    Values that JSON cannot represent become their `str`. A lone surrogate, which UTF-8 cannot encode, becomes `?`.
+    Raises ValueError, with what to return instead, for bytes, pictures, generators, objects without a text, and
+    a value that contains itself.
+    """
+    if isinstance(answer, str):
+        text = answer if answer.isascii() else answer.encode("utf-8", "replace").decode()
+        return ExternalText(text) if isinstance(answer, ExternalText) else text
+    if answer is None:
+        return ""
+    try:
+        return orjson.dumps(answer, default=_to_jsonable, option=_JSON_OPTIONS).decode()
+    except TypeError as error:
+        if isinstance(error.__cause__, ValueError):
+            raise error.__cause__ from None
+    try:  # an integer of more than 64 bits, a lone surrogate, or a non-scalar key
+        return json.dumps(_with_text_keys(answer), default=_to_jsonable)
+    except RecursionError:
+        raise ValueError("the tool returned a value that contains itself, or is nested too deeply") from None
+
+
+def _to_jsonable(value: object) -> object:
+    if _is_pydantic_model(value):
+        return value.model_dump(mode="json")
+    if isinstance(value, set | frozenset):
+        return list(cast(Iterable[object], value))
+    if isinstance(value, bytes | bytearray | memoryview):
+        raise ValueError(  # noqa: TRY004 - a TypeError is what orjson raises for a value that json.dumps can take
+            "the tool returned bytes: decode them to a text, or save them to a file and return its path"
+        )
+    images = sys.modules.get("sophon.images")  # where it is not loaded, nothing is a picture
+    if images is not None and isinstance(value, images.Image):
+        raise ValueError("the tool returned an Image: save it to a file and return its path, or describe it")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [each.name for each in dataclasses.fields(value) if not each.name.startswith("_")]
+        return {name: getattr(value, name) for name in names}
+    text = str(value)
+    if type(value).__str__ is object.__str__ and text.startswith("<") and text.endswith(">"):
+        raise ValueError(
+            f"the tool returned an object of the type {type(value).__name__}, which has no text: return a text, a "
+            f"list, a dict or a dataclass"
+        )
+    return text
+
+
+def _is_pydantic_model(value: object) -> "TypeGuard[BaseModel]":
+    pydantic = sys.modules.get("pydantic")  # where it is not loaded, nothing is a model
+    return pydantic is not None and isinstance(value, pydantic.BaseModel)
+
+
+def _with_text_keys(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _with_text_keys(each) for key, each in cast(Mapping[object, object], value).items()}
+    if isinstance(value, list | tuple):
+        return [_with_text_keys(each) for each in cast(Iterable[object], value)]
+    return value

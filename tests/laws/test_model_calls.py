@@ -16,7 +16,7 @@ OF_A_TURN = {
     "middlewares/sophon_middlewares/guards/simulation.py": 1,
     "middlewares/sophon_middlewares/inner/llm_invoker/reply.py": 1,
     "middlewares/sophon_middlewares/inner/llm_invoker/llm_invoker.py": 1,
-    "middlewares/sophon_middlewares/outer/planning/plan_creation.py": 2,  # plan and vote
+    "middlewares/sophon_middlewares/outer/planning/planning.py": 2,  # plan and vote
     "middlewares/sophon_middlewares/outer/planning/synthesis.py": 1,
     "middlewares/sophon_middlewares/outer/context_window/compaction.py": 1,
     "middlewares/sophon_middlewares/outer/context_window/fact_flush.py": 1,

@@ -15,7 +15,6 @@ from sophon.messages import Message
 from sophon.stores.runs.contract import Run, RunStore
 from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.unit_of_work import UnitOfWork
-from sophon.turn.usage_rows import usage_rows
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.runs.checkpoint_builder import (
@@ -29,6 +28,7 @@ from sophon_hosting.runs.checkpoint_builder import (
 )
 from sophon_hosting.runs.traces import build_outcome_trace, to_writes
 from sophon_hosting.store.contract import HostStore
+from sophon_middlewares.outer.budget.budget import usage_rows
 
 CHECKPOINT_BUILDER: Key[CheckpointBuilder] = Key("checkpoint_builder")
 """Knows what the store has of the turn's checkpoints; missing until the first one."""

@@ -21,8 +21,7 @@ from sophon.tools.tool import Tool
 from sophon.tools.untrusted_text import unfence_text
 from sophon.turn.permissions import filter_permitted
 from sophon.turn.provenance import is_of_program
-from sophon_middlewares.outer.planning.plan_creation import MUST_PLAN
-from sophon_middlewares.outer.planning.planning import NO_PLAN
+from sophon_middlewares.outer.planning.planning import MUST_PLAN, NO_PLAN
 from sophon_middlewares.tool_calls.fast_path_call import FAST_PATH
 
 log = logging.getLogger("sophon")

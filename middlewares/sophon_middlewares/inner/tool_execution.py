@@ -33,8 +33,12 @@ from sophon_middlewares.tool_calls.call_checks import (
 )
 from sophon_middlewares.tool_calls.call_journal import find_earlier_run
 from sophon_middlewares.tool_calls.result_redaction import MAX_INLINE_CHARACTERS, redact_result, redact_text
-from sophon_middlewares.tool_calls.tool_limits import keep_reserved_call, note_suspended_call, start_reserved_call
-from sophon_middlewares.tool_calls.turn_time import limit_call_seconds
+from sophon_middlewares.tool_calls.tool_limits import (
+    keep_reserved_call,
+    limit_call_seconds,
+    note_suspended_call,
+    start_reserved_call,
+)
 
 log = logging.getLogger("sophon.tools")
 
@@ -46,7 +50,6 @@ MAX_NOTE_CHARACTERS = 1000
 CANCELLED_RESULT = "error: this call was cancelled while it ran; its outcome is unknown"
 
 INTERRUPTED_RESULT = "error: this call was interrupted; whether it took effect is unknown, so check first"
-
 
 _RUNNING: Key[set[str]] = Key("tool_execution.running")
 """Ids of the calls that are being settled now."""

@@ -1,4 +1,4 @@
-"""Limits of tool calls within a turn, judged for all calls of a reply before one of them runs.
+"""Limits of tool calls within a turn, judged for all calls of a reply before one of them runs; the time that is left.
 
 A reply with more calls than `Budget.Turn.ToolCalls` has left ends the turn, and none of its calls runs. A reply with
 more calls of a tool than its `max_calls_per_turn` has left gets an error result for each of them; its other calls run.
@@ -7,6 +7,7 @@ more calls of a tool than its `max_calls_per_turn` has left gets an error result
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
 from sophon.errors import BudgetExceeded
 from sophon.extensions import Key
@@ -17,6 +18,31 @@ RESERVED_CALLS: Key[set[str]] = Key("tool_limits.reserved", dump=sorted, load=se
 
 SUSPENDED_CALLS: Key[set[str]] = Key("tool_limits.suspended", dump=sorted, load=set)
 """Ids of the calls that have started, wait for a person, and stay counted until they start again."""
+
+SUMMARY_SHARE = 0.1
+"""Share of AgentExecution.MaxExecutionTime that is left for the summary: of a short limit, most of it is for work."""
+
+MAX_SUMMARY_SECONDS = 300.0
+"""At most this much of it: a slow model writes a summary in that time."""
+
+MIN_SUMMARY_SECONDS = 5.0
+"""Time in which no model sums up anything: for less of it no call is stopped."""
+
+STEP_SECONDS = 1800.0
+"""Time of work of one attempt at a plan's step, without waits for a person; then it sums up, and has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpentTime:
+    """The limit whose time is spent, and the seconds of work of the turn so far."""
+
+    setting: str
+    seconds: float
+
+    @property
+    def refusal(self) -> str:
+        """The result of a tool call that does not start any more."""
+        return f"denied: the time of this task is over ({self.setting}, {self.seconds:.0f} seconds of work): sum up"
 
 
 def max_result_characters(ctx: Context, call: ToolCall) -> int:
@@ -123,3 +149,55 @@ def release_calls(ctx: Context) -> None:
     if reserved:
         ctx.tally.tool_calls -= len(reserved)
         reserved.clear()
+
+
+def find_spent_time(ctx: Context) -> SpentTime | None:
+    """Return the limit on work because of which the turn starts no further tool call; None while there is time.
+
+    `Budget.Turn.ActiveTime` counts only in a chain with Budget, the time of a host's task in every chain, and
+    `STEP_SECONDS` in each try of a plan's step.
+    """
+    used, settings = ctx.stopwatch.seconds, ctx.services.settings
+    if used >= find_last_start(settings.agent_execution.max_execution_time.total_seconds()):
+        return SpentTime("AgentExecution.MaxExecutionTime", used)
+    if (of_step := _find_step_time(ctx, used)) is not None and of_step[1] >= of_step[0]:
+        return SpentTime(f"a step has {STEP_SECONDS / 60:.0f} minutes", of_step[1])
+    if ctx.meter is None or (limit := ctx.meter.find_time_limit()) is None:
+        return None
+    setting, seconds = limit
+    return SpentTime(setting, used) if used > seconds else None
+
+
+def find_last_start(limit_seconds: float) -> float:
+    """Return the seconds of work after which no tool call starts, so that there is time to sum up."""
+    return limit_seconds - min(limit_seconds * SUMMARY_SHARE, MAX_SUMMARY_SECONDS)
+
+
+def limit_call_seconds(ctx: Context, seconds: float) -> float:
+    """Return the timeout of a tool call that begins now: it ends while there is time to sum up, half of what was left.
+
+    Otherwise a call that runs into the limit would take all that the turn has found with it. Of a short limit there is
+    no time to sum up in.
+    """
+    used = ctx.stopwatch.seconds
+    if (of_step := _find_step_time(ctx, used)) is not None:
+        seconds = max(min(seconds, of_step[0] - of_step[1]), 0.0)
+    limit = ctx.services.settings.agent_execution.max_execution_time.total_seconds()
+    for_summary = (limit - find_last_start(limit)) / 2
+    if for_summary < MIN_SUMMARY_SECONDS:
+        return seconds
+    return max(min(seconds, limit - for_summary - used), 0.0)
+
+
+def _find_step_time(ctx: Context, used: float) -> tuple[float, float] | None:
+    """Return the limit of the plan step that runs, and its time so far, in seconds; None outside of a plan."""
+    step = ctx.step
+    if step is None or step.started_at is None:
+        return None
+    return STEP_SECONDS, used - step.started_at
+
+
+def refuse_late_call(ctx: Context, call: ToolCall) -> str | None:
+    """Check of a tool call immediately before it runs: one that is due when the time is over does not start."""
+    spent = find_spent_time(ctx)
+    return None if spent is None else spent.refusal

@@ -20,8 +20,8 @@ from sophon.stores.audit.contract import (
 )
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, write_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.repository import TurnRepository
 from sophon.stores.sql.schema import audit, audit_chain
-from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.unit_of_work import WriteKind
 from sophon.stores.utc_time import to_utc
 

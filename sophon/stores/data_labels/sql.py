@@ -10,9 +10,8 @@ from sophon.security.information_flow.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.data_labels.in_memory import apply_writes
 from sophon.stores.sql.prepared_statement import PreparedStatement, prepare_upsert
-from sophon.stores.sql.repository import in_parts
+from sophon.stores.sql.repository import TurnRepository, in_parts
 from sophon.stores.sql.schema import data_labels
-from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.unit_of_work import WriteKind
 
 _SELECT = select(data_labels.c.key, data_labels.c.label, data_labels.c.private, data_labels.c.untrusted)

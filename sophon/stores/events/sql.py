@@ -22,12 +22,11 @@ from sqlalchemy import (
 from sophon.stores.events.contract import LoggedEvent, LogPosition
 from sophon.stores.outbound_entry import prepare_entries
 from sophon.stores.sessions.sql_rows import session_not_found_error
-from sophon.stores.sql.column_types import UtcTime
+from sophon.stores.sql.column_types import KEYS_PER_PARENT, UtcTime, belongs_to, to_key, to_seq
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.outbound_rows import add_to_runs
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import in_parts
-from sophon.stores.sql.row_keys import KEYS_PER_PARENT, belongs_to, to_key, to_seq
 from sophon.stores.sql.schema import event_logs, events, sessions, traces
 from sophon.stores.sql.store_part import StorePart
 from sophon.stores.texts.sql import TextWriter, drop_unreferenced_texts

@@ -23,10 +23,9 @@ from sophon.stores.message_search.sql_index import (
     replace_damaged,
 )
 from sophon.stores.message_search.terms import Term, owner_word, parse_query
-from sophon.stores.sql.column_types import SafeText, UtcTime
+from sophon.stores.sql.column_types import KEYS_PER_PARENT, SafeText, UtcTime, to_key, to_seq
 from sophon.stores.sql.fts5_damage import IndexDamaged, index_damage
 from sophon.stores.sql.repository import Repository
-from sophon.stores.sql.row_keys import KEYS_PER_PARENT, to_key, to_seq
 from sophon.stores.sql.schema import records, sessions
 from sophon.stores.texts.sql import TextReader
 from sophon.stores.utc_time import to_utc

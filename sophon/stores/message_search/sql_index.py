@@ -16,10 +16,10 @@ from sophon.messages import Message
 from sophon.stores.message_search import sqlite_table
 from sophon.stores.message_search.sqlite_table import MessageWords
 from sophon.stores.message_search.terms import index_words, owner_word
+from sophon.stores.sql.column_types import KEYS_PER_PARENT, belongs_to
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.fts5_damage import IndexDamaged, index_damage
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.row_keys import KEYS_PER_PARENT, belongs_to
 from sophon.stores.sql.schema import message_index, records, sessions
 from sophon.stores.texts.sql import TextReader
 
@@ -39,7 +39,6 @@ _SET_STATE = text(
     "INSERT INTO message_index(name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
 )
 _CLEAR_STATE = text("DELETE FROM message_index WHERE name = :name")
-
 
 _IS_COPY = and_(
     func.coalesce(sessions.c.family, sessions.c.id) != sessions.c.id,

@@ -13,9 +13,9 @@ from sophon.stores.rate_windows.window_rules import check_window
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.repository import TurnRepository
 from sophon.stores.sql.schema import rate_events
 from sophon.stores.sql.server_time import read_server_time
-from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.unit_of_work import WriteKind
 
 _INSERT = PreparedStatement(lambda _: insert(rate_events), ["scope", "at"])

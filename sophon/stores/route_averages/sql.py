@@ -7,8 +7,8 @@ from sqlalchemy import Connection, bindparam, delete, func, select
 
 from sophon.stores.route_averages.contract import MAX_KEYS, RouteAverage, RouteObservation
 from sophon.stores.sql.prepared_statement import prepare_upsert
+from sophon.stores.sql.repository import TurnRepository
 from sophon.stores.sql.schema import route_averages
-from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.unit_of_work import WriteKind
 
 _KEY = ("model", "tier", "task_type")

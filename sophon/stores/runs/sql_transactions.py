@@ -43,8 +43,7 @@ from sophon.stores.runs.transitions import (
 )
 from sophon.stores.sessions.contract import SessionBranch, SessionRecord
 from sophon.stores.sessions.sql_branches import copy_session
-from sophon.stores.sessions.sql_records import add_records
-from sophon.stores.sessions.sql_rows import create_session, find_session
+from sophon.stores.sessions.sql_rows import add_records, create_session, find_session
 from sophon.stores.sql.approval_requests import decide_open_requests
 from sophon.stores.sql.outbound_rows import add_entries
 from sophon.stores.sql.run_fences import check_fences

@@ -46,20 +46,23 @@ from sophon.stores.sessions.records import assign_seqs, first_text_of_user, is_c
 from sophon.stores.sessions.sql_branches import copy_session, join_family, list_family
 from sophon.stores.sessions.sql_history import load_history
 from sophon.stores.sessions.sql_paging import NEWEST_FIRST, select_page, summary_from_row
-from sophon.stores.sessions.sql_records import add_records, insert_records, read_records, read_turn
 from sophon.stores.sessions.sql_rows import (
     BY_ID,
     SELECT_SESSION,
+    add_records,
     create_session,
     find_row,
     find_session,
+    insert_records,
     insert_session,
+    read_records,
+    read_turn,
     select_last_seq,
     update_session,
 )
+from sophon.stores.sql.column_types import belongs_to, to_key
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.repository import Repository
-from sophon.stores.sql.row_keys import belongs_to, to_key
 from sophon.stores.sql.schema import (
     attempts,
     feedback,

@@ -20,7 +20,7 @@ from sophon.stores.sessions.contract import SessionSummary
 from sophon.stores.sessions.records import check_fork_position
 from sophon.stores.sessions.sql_paging import summary_from_row
 from sophon.stores.sessions.sql_rows import SELECT_SESSION, find_row, insert_session, update_session
-from sophon.stores.sql.row_keys import belongs_to, to_key
+from sophon.stores.sql.column_types import belongs_to, to_key
 from sophon.stores.sql.schema import records, sessions
 from sophon.stores.texts.sql import copy_texts
 

@@ -16,9 +16,9 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import Compaction, Message
 from sophon.stores.sessions.contract import History
 from sophon.stores.sessions.history_cache import CachedHistory, HistoryCache, SessionIdentity, estimate_bytes
+from sophon.stores.sql.column_types import to_key, to_seq
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.row_keys import to_key, to_seq
 from sophon.stores.sql.schema import records, sessions
 from sophon.stores.texts.sql import TextReader
 

@@ -12,9 +12,8 @@ from sophon.stores.audit.contract import AuditChainState, AuditVerification
 from sophon.stores.audit.sql import verify_entries
 from sophon.stores.snapshots.contract import SNAPSHOT_COLUMNS, SnapshotEvent, SnapshotFile, StoredSnapshot
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, write_in_batches
-from sophon.stores.sql.repository import in_parts
+from sophon.stores.sql.repository import TurnRepository, in_parts
 from sophon.stores.sql.schema import snapshot_chains, snapshots
-from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.unit_of_work import WriteKind
 from sophon.stores.utc_time import to_utc
 

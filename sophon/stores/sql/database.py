@@ -29,8 +29,7 @@ from sophon.stores.sql.schema_migration import (
 )
 from sophon.stores.sql.sqlite_integrity import describe_damage
 from sophon.stores.sql.sqlite_log import find_log_problem
-from sophon.stores.sql.thread_connections import ThreadConnections
-from sophon.stores.sql.writer import WriterThread
+from sophon.stores.sql.writer import ThreadConnections, WriterThread
 
 T = TypeVar("T")
 

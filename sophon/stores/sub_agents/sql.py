@@ -8,9 +8,8 @@ from sqlalchemy import Connection, Row, select, update
 
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
-from sophon.stores.sql.repository import matching
+from sophon.stores.sql.repository import TurnRepository, matching
 from sophon.stores.sql.schema import sub_agents
-from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.sub_agents.contract import FINAL_STATES, SubAgentRun
 from sophon.stores.unit_of_work import WriteKind
 

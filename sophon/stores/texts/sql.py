@@ -31,13 +31,13 @@ from sophon.stores.sql.column_types import (
     EncodedJson,
     SafeText,
     SplitJson,
+    belongs_to,
     dump_json,
     dump_split_json,
 )
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import Repository
-from sophon.stores.sql.row_keys import belongs_to
 from sophon.stores.sql.schema import checkpoint_logs, event_logs, events, records, runs, sessions, texts, traces
 from sophon.stores.texts.contract import HEAD_CHARACTERS, LARGE_TEXT_BYTES
 from sophon.stores.texts.references import TextReference, cut_texts, put_back_texts, split_into_parts, take_out_texts

@@ -24,9 +24,8 @@ from sqlalchemy import (
 from sophon.stores.sql.column_types import load_json
 from sophon.stores.sql.expiry import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.repository import in_parts
+from sophon.stores.sql.repository import TurnRepository, in_parts
 from sophon.stores.sql.schema import vectors
-from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.unit_of_work import WriteKind
 from sophon.stores.vectors.contract import VectorRow
 

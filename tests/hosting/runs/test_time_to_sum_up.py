@@ -9,7 +9,7 @@ from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.tool_calls.turn_time import find_last_start
+from sophon_middlewares.tool_calls.tool_limits import find_last_start
 
 
 @pytest.mark.parametrize("at_once", [1, 2])

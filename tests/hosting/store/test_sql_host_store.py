@@ -10,9 +10,9 @@ from sophon.errors import CompositionError, StoreError
 from sophon.services import Services
 from sophon.stores.sql.store_part import StorePart
 from sophon.stores.sql_store import SqlStore
-from sophon.stores.waiting_store import WaitingStore
 from sophon.testing import VirtualClock
 from sophon_hosting.host import Host
+from sophon_hosting.runs.turn_store import WaitingStore
 from sophon_hosting.store.api_tokens.sql import ApiTokenStore
 from sophon_hosting.store.contract import HostStore, host_store
 from sophon_hosting.store.sql_host_store import HOST_PARTS, SqlHostStore

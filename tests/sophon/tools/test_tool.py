@@ -17,8 +17,7 @@ from sophon import Context, Risk, Services, Tool, tool
 from sophon.errors import CompositionError, InvalidArguments
 from sophon.images import Image
 from sophon.tools.argument_schema import parse_docstring
-from sophon.tools.result_text import result_to_text
-from sophon.tools.tool import to_wire_name
+from sophon.tools.tool import result_to_text, to_wire_name
 
 
 class Place(BaseModel):

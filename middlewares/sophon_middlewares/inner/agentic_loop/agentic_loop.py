@@ -25,8 +25,13 @@ from sophon_middlewares.inner.llm_invoker.reply import (
     withdraw_reply,
 )
 from sophon_middlewares.tool_calls.call_journal import find_earlier_run
-from sophon_middlewares.tool_calls.tool_limits import release_calls, reserve_calls
-from sophon_middlewares.tool_calls.turn_time import SpentTime, find_spent_time, refuse_late_call
+from sophon_middlewares.tool_calls.tool_limits import (
+    SpentTime,
+    find_spent_time,
+    refuse_late_call,
+    release_calls,
+    reserve_calls,
+)
 
 log = logging.getLogger("sophon")
 
@@ -61,7 +66,7 @@ class AgenticLoop:
     `ctx.settling` distinguishes the passes. The loop detector adds a warning to a call's result, refuses a call that
     repeats without progress, and ends the turn (`loop_detected`) after three refusals. All calls of a reply are judged
     before one runs: more of them than `Budget.Turn.ToolCalls` has left end the turn, more than a tool's
-    `max_calls_per_turn` are refused. At the iteration limit, and when the time for work is spent (turn_time.py), one
+    `max_calls_per_turn` are refused. At the iteration limit, and when the time for work is spent (tool_limits.py), one
     last reply without tools concludes (`max_iterations`). A call that waits for approval ends the turn as `suspended`;
     a resumed turn continues with that call. Entered again, it continues where it stopped: settled calls keep their
     results, and what ended the turn in a settling pass ends it again. A middleware that sets `ctx.response` in a

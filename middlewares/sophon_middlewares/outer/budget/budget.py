@@ -3,6 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
 from typing import TypeAlias
 
 import anyio
@@ -10,6 +12,7 @@ import anyio
 from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Next
 from sophon.context import Context
+from sophon.context.state import UnrecordedUsage
 from sophon.errors import BudgetExceeded
 from sophon.failure_log import log_failure
 from sophon.messages import Response, Usage
@@ -18,8 +21,7 @@ from sophon.models.model import Meter, ModelInfo, ModelRequest, metering
 from sophon.routing.turn_keys import REMAINING_COST
 from sophon.settings import BudgetSettings
 from sophon.stores.contract import Store
-from sophon.stores.usage.contract import PayerLimits, ProviderLimits
-from sophon.turn.usage_rows import usage_rows
+from sophon.stores.usage.contract import PayerLimits, Period, ProviderLimits, UsageRow
 from sophon_middlewares.outer.budget.budget_meter import (
     UNLIMITED,
     AttemptReservation,
@@ -41,6 +43,9 @@ from sophon_middlewares.outer.budget.payer_budget import (
 )
 
 log = logging.getLogger("sophon")
+
+_period = lru_cache(maxsize=8)(Period)
+"""The same object for all rows of a day."""
 
 
 class Budget:
@@ -329,3 +334,11 @@ async def _hand_over(ctx: Context) -> None:
     services, unrecorded = ctx.services, ctx.tally.unrecorded
     await services.turn_log.record_usage(ctx, usage_rows(unrecorded, ctx.session_id, ctx.run_id, services.clock.now()))
     unrecorded.clear()
+
+
+def usage_rows(unrecorded: UnrecordedUsage, session_id: str, run_id: str, at: datetime) -> list[UsageRow]:
+    """Return the rows that record the usage: one per day, model and purpose."""
+    return [
+        UsageRow(provider, model, purpose, session_id, run_id, counts.to_usage(), _period(day, month), at, counts.calls)
+        for (day, month, provider, model, purpose), counts in unrecorded.items()
+    ]

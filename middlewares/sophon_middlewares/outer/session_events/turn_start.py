@@ -15,7 +15,7 @@ from sophon.turn.history_redaction import redact_history_for_reader
 from sophon.turn.permissions import may_read_full_history
 from sophon.turn.transcript_validation import clean_history, is_clean_history
 from sophon_middlewares.outer.context_window.context_view import CACHED_COUNT_PREFIX
-from sophon_middlewares.outer.planning.plan_creation import SESSION_PLANNING
+from sophon_middlewares.outer.planning.planning import SESSION_PLANNING
 
 STORED_COVERS: Key[int] = Key("session_events.covered", dump=int, load=int)
 """Number of messages that the stored compaction covers."""

@@ -32,7 +32,7 @@ sessions = Table(
     Index("sessions_by_source", "forked_from", sqlite_where=text("forked_from IS NOT NULL")),
 )
 
-# Keys of `records`, `events` and `traces`: see `row_keys`. A session's deletion deletes their rows.
+# Keys of `records`, `events` and `traces`: see `column_types`. A session's deletion deletes their rows.
 records = Table(
     "records",
     metadata,

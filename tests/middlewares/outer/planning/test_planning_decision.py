@@ -8,7 +8,7 @@ from sophon.events import AgentStatus, PlanProposed
 from sophon.models.gateway.provider import Provider
 from sophon.testing import FunctionModel, ScriptedModel
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer.planning.plan_creation import recent_conversation
+from sophon_middlewares.outer.planning.planning import recent_conversation
 
 PLAIN = "What is the time?"
 COMPLEX = "First do one thing, then do another: all the steps"

@@ -10,7 +10,7 @@ from sophon_middlewares.outer.planning import plan_execution
 from sophon_middlewares.outer.planning.plan_execution import result_from_response, step_run_name
 from sophon_middlewares.outer.planning.synthesis import divide_window
 from sophon_middlewares.outer.tool_filter.tool_filter import ToolFilter
-from sophon_middlewares.tool_calls import turn_time
+from sophon_middlewares.tool_calls import tool_limits
 
 
 async def test_a_diamond_runs_its_sides_together_and_its_ends_alone(stage, plan):
@@ -149,7 +149,7 @@ async def test_a_call_ends_with_the_time_of_its_step(stage, plan, monkeypatch):
         settings={"Planning": {"Mode": "Always", "MaxDepth": 1}},
     )
     monkeypatch.setattr(plan_execution, "TRIES", 1)
-    monkeypatch.setattr(turn_time, "STEP_SECONDS", 300.0)
+    monkeypatch.setattr(tool_limits, "STEP_SECONDS", 300.0)
     await s.run()
     assert s.steps("failed") == ["a"]
     assert s.clock.monotonic() < 400

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.stores.sql.row_keys import KEYS_PER_PARENT, to_key, to_seq
+from sophon.stores.sql.column_types import KEYS_PER_PARENT, to_key, to_seq
 
 PARENTS = st.integers(1, 2**31 - 1)
 SEQS = st.integers(0, KEYS_PER_PARENT - 1)

@@ -7,7 +7,7 @@ from sqlalchemy import Engine, create_engine, make_url
 from sqlalchemy.exc import OperationalError
 
 from sophon.stores.sql.dialects import create_engine_for
-from sophon.stores.sql.thread_connections import ThreadConnections
+from sophon.stores.sql.writer import ThreadConnections
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ import weakref
 
 from sqlalchemy import Connection, create_engine
 
-from sophon.stores.sql.thread_connections import ThreadConnections
-from sophon.stores.sql.writer import WriterThread
+from sophon.stores.sql.writer import ThreadConnections, WriterThread
 
 
 class Text(str):
