@@ -4,7 +4,6 @@ import asyncio
 import logging
 
 from sophon.cancellation import Cancellation
-from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
 from sophon.errors import NotFound, SophonError, StoreError, StoreUnavailable
 from sophon.failure_log import log_failure
@@ -237,7 +236,9 @@ class Worker:
         with log_context(trace_id=run.options.get("trace"), user=run.owner):
             log.info("turn started, start %d", run.starts)
             await self._run_chain(active_run, ctx)
-            log.info(_describe_end(active_run))
+            is_held, is_suspended = active_run.held_outcome is not None, active_run.is_suspended
+            held = "turn ended, its outcome waits for the store"
+            log.info(held if is_held else "turn suspended" if is_suspended else "turn ended")
 
     async def _build_turn(self, active_run: ActiveRun, run: Run) -> Context | None:
         """Return the turn of a run; None if it cannot be built, and then the run has failed. Raises StoreError."""
@@ -248,7 +249,10 @@ class Worker:
                 view = services_for_turn(services, active_run, run.session_id, self._event_bus)
                 active_run.ctx = ctx = await build_turn(view, prepared, is_first_start=run.starts == 1)
                 if services.settings.traces.enabled:
-                    self._note_origin(ctx, run)
+                    origin = find_trace_origin(run, services.clock.now())
+                    ctx.put(TRACE_ORIGIN, origin)
+                    if services.settings.telemetry.endpoint is not None and services.learns:
+                        PROPAGATED.set(origin.context)  # of the task of this turn: what it calls gets its trace context
                 active_run.stored_usage = usage_rows(ctx.tally.unrecorded, ctx.session_id, run.id, services.clock.now())
         except StoreError:
             raise
@@ -257,13 +261,6 @@ class Worker:
             return None
         return ctx
 
-    def _note_origin(self, ctx: Context, run: Run) -> None:
-        """Note where the turn comes from; with telemetry, what it calls gets its trace context."""
-        origin = find_trace_origin(run, self._services.clock.now())
-        ctx.put(TRACE_ORIGIN, origin)
-        if self._services.settings.telemetry.endpoint is not None and self._services.learns:
-            PROPAGATED.set(origin.context)  # of the task of this turn
-
     async def _run_chain(self, active_run: ActiveRun, ctx: Context) -> None:
         allowed = self._services.settings.agent_execution.max_execution_time
         limit = TaskTimeout(self._services.clock, allowed.total_seconds() - ctx.stopwatch.seconds)
@@ -271,7 +268,9 @@ class Worker:
             async with limit:
                 active_run.timeout = limit
                 try:
-                    response = await self._find_chain(ctx).run(ctx)
+                    default = self.pipelines.default
+                    chain = self._direct_chains.find(default) if ctx.get(DIRECT_CALL) else self.pipelines
+                    response = await chain.run(ctx)
                 finally:
                     active_run.timeout, active_run.is_chain_over = None, True
         except Exception as error:
@@ -288,9 +287,6 @@ class Worker:
             await self._suspend(active_run, ctx)
         elif not active_run.is_concluded:
             await self._terminator.complete(active_run, response)
-
-    def _find_chain(self, ctx: Context) -> Pipeline | PipelineRegistry:
-        return self._direct_chains.find(self.pipelines.default) if ctx.get(DIRECT_CALL) else self.pipelines
 
     async def _suspend(self, active_run: ActiveRun, ctx: Context) -> None:
         """Store the suspended turn, then hold its lane; the caller acks the delivery afterwards."""
@@ -321,9 +317,3 @@ class Worker:
                 active_run.has_outcome = True
                 return
         active_run.is_suspended = True
-
-
-def _describe_end(active_run: ActiveRun) -> str:
-    if active_run.held_outcome is not None:
-        return "turn ended, its outcome waits for the store"
-    return "turn suspended" if active_run.is_suspended else "turn ended"

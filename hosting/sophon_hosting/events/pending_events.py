@@ -56,7 +56,8 @@ class PendingEvents:
 
     def __init__(self, build_row: RowBuilder, is_new: Callable[[Event], bool]) -> None:
         self._build_row, self._is_new = build_row, is_new
-        self._traces: list[LoggedEvent] = []
+        self.traces: list[LoggedEvent] = []
+        """Traces that wait to be stored."""
         self._events: deque[PendingEvent] = deque()
         self._pieces: list[str] = []
         """Text of the newest event, if chunks were merged with it; its `text` is complete after `_join_newest`."""
@@ -94,23 +95,18 @@ class PendingEvents:
 
     def add_trace(self, trace: LoggedEvent) -> None:
         """Add a trace; of too many, the oldest are dropped."""
-        self._traces.append(trace)
-        del self._traces[:-MAX_PENDING_TRACES]
+        self.traces.append(trace)
+        del self.traces[:-MAX_PENDING_TRACES]
 
     @property
     def has_durable(self) -> bool:
         """Whether an event waits to be stored."""
         return any(row is not None for _, row in self._events)
 
-    @property
-    def has_traces(self) -> bool:
-        """Whether a trace waits to be stored."""
-        return bool(self._traces)
-
     def begin_batch(self) -> EventBatch:
         """Return what a transaction must store; its events stay in the queue until they leave it by `popleft`."""
         self._join_newest()
-        traces, self._traces = self._traces, []
+        traces, self.traces = self.traces, []
         return EventBatch(list(self._events), traces, self._build_row, self._is_new)
 
     def begin_empty_batch(self) -> EventBatch:
@@ -119,18 +115,18 @@ class PendingEvents:
 
     def keep(self, batch: EventBatch) -> None:
         """Keep what was not stored for the next transaction."""
-        self._traces[:0] = batch.traces
+        self.traces[:0] = batch.traces
 
     def remove_run(self, run_id: str) -> None:
         """Remove the events and traces of a run."""
         self._join_newest()
         self._events = deque(each for each in self._events if each[0].task_id != run_id)
-        self._traces = [trace for trace in self._traces if trace.task_id != run_id]
+        self.traces = [trace for trace in self.traces if trace.task_id != run_id]
 
     def clear(self) -> None:
         """Remove all events and traces."""
         self._events.clear()
-        self._traces.clear()
+        self.traces.clear()
         self._pieces = []
 
     def __len__(self) -> int:

@@ -83,11 +83,6 @@ class SessionSequencer:
         """Number of tasks that hold `lock` or wait for it."""
 
     @property
-    def has_pending(self) -> bool:
-        """Whether events are pending, or anything is staged."""
-        return self.transactions.has_pending
-
-    @property
     def is_idle(self) -> bool:
         """Whether the sequencer has no state and can be discarded."""
         return self.transactions.is_idle and not (
@@ -114,7 +109,7 @@ class SessionSequencer:
 
     def discard_if_idle(self) -> None:
         """Call `on_idle` if the sequencer has no state."""
-        if not (self.has_pending or self.lock_user_count):
+        if not (self.transactions.has_pending or self.lock_user_count):
             self.transactions.fences.forget_released()  # also if whoever held the lock has stored nothing
         if self.is_idle:
             self._on_idle(self)
@@ -157,7 +152,7 @@ class SessionSequencer:
 
     def release_fence(self, fence: RunFence) -> None:
         """End the fence of a turn that has ended here, once nothing is pending any more."""
-        self.transactions.fences.release(fence, is_needed=self.has_pending or self.lock.locked())
+        self.transactions.fences.release(fence, is_needed=self.transactions.has_pending or self.lock.locked())
 
     async def flush(self) -> None:
         """Store and publish all that is pending; the caller must hold `lock`.

@@ -152,7 +152,7 @@ class SessionTransactions:
     @property
     def must_store(self) -> bool:
         """Whether durable events or traces are pending, or anything is staged: transient events need no transaction."""
-        return bool(self._pending.has_durable or self._pending.has_traces or self._staging)
+        return bool(self._pending.has_durable or self._pending.traces or self._staging)
 
     @property
     def is_idle(self) -> bool:
@@ -193,7 +193,7 @@ class SessionTransactions:
 
     async def store_pending(self) -> None:
         """Store what is pending and staged now in one transaction, if it `must_store`. Raises as `commit`."""
-        self._note_begun()
+        self.is_due, self._staged_task = False, None
         if self.must_store:
             await self.commit(self._record)
 
@@ -204,31 +204,18 @@ class SessionTransactions:
         of turns that run here, what is theirs is dropped, and the rest is stored.
         """
         while True:
+            self._cancel_timer()
+            self.is_due, self._staged_task = False, None  # what is staged from now on is not part of it
+            batch, parts = self._pending.begin_batch(), self._staging.take()
+            unit = UnitOfWork([part.write for part in parts if part.write is not None], self.fences.list())
             try:
-                return await self._commit(write)
-            except StaleRun as error:
-                if not self._drop_run(error):
+                result, seq = await write(batch.build_rows, unit)
+                break
+            except BaseException as error:
+                self._staging.give_back(parts, error)
+                self._keep(batch)
+                if not (isinstance(error, StaleRun) and self._drop_run(error)):
                     raise
-
-    async def commit_events(self, write: EventTransaction[T]) -> T:
-        """Let `write` store nothing but its own events and what they report, then publish these."""
-        batch = self._pending.begin_empty_batch()
-        result, seq = await write(batch.build_rows)
-        if seq is not None:
-            await self._publish(batch, seq)
-        return result
-
-    async def _commit(self, write: Transaction[T]) -> T:
-        self._cancel_timer()
-        self._note_begun()
-        batch, parts = self._pending.begin_batch(), self._staging.take()
-        unit = UnitOfWork([part.write for part in parts if part.write is not None], self.fences.list())
-        try:
-            result, seq = await write(batch.build_rows, unit)
-        except BaseException as error:
-            self._staging.give_back(parts, error)
-            self._keep(batch)
-            raise
         for part in parts:
             part.settle()
         if seq is None:
@@ -237,6 +224,14 @@ class SessionTransactions:
             await self._publish(batch, seq)
         if not self.has_pending:
             self.fences.forget_released()
+        return result
+
+    async def commit_events(self, write: EventTransaction[T]) -> T:
+        """Let `write` store nothing but its own events and what they report, then publish these."""
+        batch = self._pending.begin_empty_batch()
+        result, seq = await write(batch.build_rows)
+        if seq is not None:
+            await self._publish(batch, seq)
         return result
 
     async def _record(self, build_rows: BuildRows, unit: UnitOfWork) -> Stored[None]:
@@ -254,7 +249,7 @@ class SessionTransactions:
         self._pending.keep(batch)
         if self._pending.has_durable or self._staging:
             self.store_soon()
-        elif self._pending.has_traces:
+        elif self._pending.traces:
             self.store_soon(is_trace=True)
 
     def clear(self) -> None:
@@ -263,10 +258,6 @@ class SessionTransactions:
         self._pending.clear()
         self._staging.clear(NotFound("session", self._session_id))
         self.fences.clear()
-
-    def _note_begun(self) -> None:
-        """Note that a transaction begins: what is staged from now on is not part of it."""
-        self.is_due, self._staged_task = False, None
 
     def _require_transaction(self) -> None:
         self._timer = None

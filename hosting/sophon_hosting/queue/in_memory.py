@@ -63,6 +63,9 @@ class MemoryQueue:
     retried. For one event loop; not thread-safe.
     """
 
+    is_shared = False
+    """A queue in memory is that of one process."""
+
     def __init__(
         self,
         capacity: int = DEFAULT_CAPACITY,
@@ -92,11 +95,6 @@ class MemoryQueue:
         self._delays: dict[QueueItem, Timer] = {}
         self._dead_letters = DeadLetters()
         self._drains = PendingDrains()
-
-    @property
-    def is_shared(self) -> bool:
-        """False: a queue in memory is that of one process."""
-        return False
 
     @property
     def lease_seconds(self) -> float | None:

@@ -15,11 +15,12 @@ from sophon.context.turn_log import ClaimedTurn, TurnEnd, TurnEvents
 from sophon.errors import ChainError, NotFound, StoreUnavailable
 from sophon.events import Emit, Event
 from sophon.messages import Response
+from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.run_fence import OutdatedRun, RunFence, StaleRun
 from sophon.stores.runs.contract import BeginResult, FinishResult, Run, RunError, RunOutcome, Withdrawal
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
+from sophon.stores.unit_of_work import UnitOfWork, WriteKind
 from sophon.stores.usage.contract import UsageRow
 from sophon.traces.trace import Trace
 from sophon.turn.session_log import SessionLog
@@ -87,19 +88,22 @@ class OutcomeWriter:
 
         withdrawal = Withdrawal(WITHDRAWN, note_withdrawn) if active_run.may_have_asked else None
 
-        def build_events(last_record_seq: int) -> Sequence[Event]:
-            resolutions = [build_resolution_event(request, WITHDRAWN) for request in withdrawn]
-            return [*resolutions, *address_events(run, turn_end.events(last_record_seq))]
-
         async def finish(build_rows: BuildRows, unit: UnitOfWork) -> Stored[FinishResult]:
+            def build_events(last_record_seq: int) -> Sequence[LoggedEvent]:
+                resolutions = [build_resolution_event(request, WITHDRAWN) for request in withdrawn]
+                return build_rows([*resolutions, *address_events(run, turn_end.events(last_record_seq))])
+
+            # Its outcome makes the checkpoints of a run useless. One that the store refuses for good must not keep it
+            # from storing the outcome.
+            writes = [each for each in unit.writes if each.kind is not WriteKind.CHECKPOINT or each.run_id != run.id]
             finished = await self._store.runs.finish(
                 run.id,
                 outcome,
                 records=records,
                 outbound=outbound,
                 usage=active_run.usage,
-                events=lambda last_record_seq: build_rows(build_events(last_record_seq)),
-                unit=replace(unit, writes=[*without_checkpoints(unit.writes, run.id), *to_writes(trace)]),
+                events=build_events,
+                unit=replace(unit, writes=[*writes, *to_writes(trace)]),
                 start=active_run.start,
                 unless_running=active_run.unless_running,
                 withdrawal=withdrawal,
@@ -304,14 +308,6 @@ def subtract_usage(rows: Sequence[UsageRow], earlier: Sequence[UsageRow]) -> lis
 
 def _usage_key(row: UsageRow) -> tuple[object, ...]:
     return (row.period, row.provider, row.model, row.purpose)
-
-
-def without_checkpoints(writes: Sequence[Write], run_id: str) -> Sequence[Write]:
-    """Return the writes without the checkpoints of a run, which its outcome makes useless.
-
-    One that the store refuses for good must not keep it from storing the outcome.
-    """
-    return [each for each in writes if each.kind is not WriteKind.CHECKPOINT or each.run_id != run_id]
 
 
 def address_events(run: Run, events: Sequence[Event]) -> Sequence[Event]:

@@ -1,8 +1,8 @@
 """Acceptance of messages: once per idempotency key, into a queue with room, stored before the sender is answered."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from datetime import datetime
 from functools import partial
@@ -227,12 +227,20 @@ class RunAcceptance:
                 self._event_bus.drop_listeners_of_others(run.session_id, session_owner)
             return accepted, accepted.seq if accepted.created else None
 
-        with self._storing(run.owner):
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._writes[stored] = run.owner
+        try:
             return await self._event_bus.commit_events(run.session_id, accept)
+        finally:
+            del self._writes[stored]
+            stored.set_result(None)
 
     async def _estimate_position(self, run: Run) -> int:
         """Return how many tasks are ahead of a run that is about to be stored, as far as this process knows."""
-        position = count_ahead(run.owner, self._writes.values())
+        # Messages that are being stored are not in the queue yet. Of each other owner one comes before a further one of
+        # this owner, because owners take turns.
+        owners = list(self._writes.values())
+        position = owners.count(run.owner) + len(set(owners) - {run.owner})
         if not self._health.is_available:
             return position
         try:
@@ -264,16 +272,6 @@ class RunAcceptance:
                     raise
             await asyncio.wait(set(self._writes), return_when=asyncio.FIRST_COMPLETED)
         return self._queue.reserve(owner)
-
-    @contextmanager
-    def _storing(self, owner: str) -> Generator[None]:
-        write = asyncio.get_running_loop().create_future()
-        self._writes[write] = owner
-        try:
-            yield
-        finally:
-            del self._writes[write]
-            write.set_result(None)
 
     async def _repeat_receipt(self, run: Run) -> TaskReceipt:
         position: int | None = None
@@ -312,12 +310,3 @@ class RunAcceptance:
             text=message.text,
             options=options,
         )
-
-
-def count_ahead(owner: str, stored_owners: Iterable[str]) -> int:
-    """Return how many of the messages that are being stored come before a further one of `owner`.
-
-    They are not in the queue yet. Of each other owner one does, because owners take turns.
-    """
-    owners = list(stored_owners)
-    return owners.count(owner) + len(set(owners) - {owner})

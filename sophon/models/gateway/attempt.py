@@ -152,10 +152,6 @@ class AttemptRunner:
             detail = f"{self._candidate.info.id} has written nothing for {silent_seconds:g} s{most}"
             self._emit(AgentStatus(status="thinking", detail=detail))
 
-    def _find_key_number(self, key: str | None) -> int | None:
-        keys = self._candidate.provider.keys
-        return None if key is None or keys is None else keys.find_number(key)
-
     def _complete_success(self, attempt: Attempt, response: ModelResponse, usage: Usage) -> ModelResponse:
         """Return the response as a new object, because the model may return the same one again; record the success."""
         request, tap, keys = attempt.request, attempt.tap, self._candidate.provider.keys
@@ -197,6 +193,7 @@ class AttemptRunner:
     def _record(self, attempt: Attempt, outcome: str, usage: Usage, detail: str = "") -> None:
         duration = round((self._context.clock.monotonic() - attempt.started_at) * 1000)
         model, purpose = attempt.request.model.id, attempt.request.purpose
+        key, keys = attempt.request.key, self._candidate.provider.keys
         self.records = [*self.records, AttemptRecord(model, outcome, duration, detail)]
         if self._emit is not None:
             self._emit(
@@ -207,7 +204,7 @@ class AttemptRunner:
                     duration_ms=duration,
                     usage=usage,
                     detail=detail,
-                    key=self._find_key_number(attempt.request.key),
+                    key=None if key is None or keys is None else keys.find_number(key),
                     first_token_ms=find_first_token_ms(attempt.tap, attempt.started_at),
                     span_id=attempt.span_id,
                 )

@@ -187,9 +187,7 @@ class FallbackRun:
         return self._position.state is FallbackState.ABORTED
 
     def succeed(self, emit: Emit | None, purpose: str, attempts: int) -> None:
-        """Record that a candidate answered, and send the states to the trace, unless it was the first attempt."""
-        if attempts <= 1 and self._position is IDLE:  # none: a call layer has answered
-            return
+        """Record that a candidate answered, and send the states to the trace."""
         self._try_candidate(attempts - self._told - 1, FallbackEvent.PROVIDER_SUCCESS)
         self._tell(emit, purpose)
 

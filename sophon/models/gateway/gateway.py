@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Final
 
 from sophon.cancellation import Cancellation
@@ -136,7 +137,9 @@ class ModelGateway:
         loop: RetryLoop | None = None
         available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
         errors: list[SophonError] = []
-        fallback = FallbackRun(len(available), self._context.options.max_retries)
+        begin_fallback = partial(FallbackRun, len(available), self._context.options.max_retries)
+        fallback: FallbackRun | None = None
+        """None while the first attempt has not failed, which it seldom does."""
         limit = request.max_tokens
         for position, candidate in enumerate(available):
             records = () if loop is None else loop.records
@@ -151,19 +154,22 @@ class ModelGateway:
             except asyncio.CancelledError:
                 own = loop.records[len(records) :]
                 is_waiting = bool(own) and own[-1].outcome not in ("cancelled", "ok")
+                fallback = fallback or begin_fallback()
                 fallback.abort(emit, request.purpose, len(loop.records), is_waiting=is_waiting)
                 raise
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
+                fallback = fallback or begin_fallback()
                 if fallback.fail(error, len(loop.records), has_output=loop.has_output):
                     break
                 if emit is not None and following:
                     _emit_failover(emit, candidate, error, following[0])
             else:
-                fallback.succeed(emit, request.purpose, len(loop.records))
+                if fallback is not None or len(loop.records) > 1:
+                    (fallback or begin_fallback()).succeed(emit, request.purpose, len(loop.records))
                 return _complete_response(_check_response(response, wrappers), candidate, latch, len(loop.records))
         has_output = latch is not None and latch.has_output
-        fallback.give_up(emit, request.purpose)
+        (fallback or begin_fallback()).give_up(emit, request.purpose)
         raise _attach_records(select_final_error(errors, has_output), () if loop is None else loop.records)
 
     async def warm_up(self) -> None:
