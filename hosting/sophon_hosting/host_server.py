@@ -215,6 +215,7 @@ class HostServer:
             build_outbound=self.channels.replies_off_the_record,
             session_prefixes=list_session_prefixes(),
             loops=list_loop_factories(),
+            sweeps=list_sweeps(),
         )
         queue = build_queue(services, is_shared=is_shared)
         is_in_group = is_group(host_store(services), queue)

@@ -9,14 +9,9 @@ from typing import Protocol, TypeAlias
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.failure_log import log_failure
-from sophon.learning.policy_cache import EXPIRY, MAX_ENTRIES
-from sophon.learning.trajectories import MAX_KEPT
 from sophon.security.shield.evaluation_day import LONGEST_DAY_SECONDS
 from sophon.settings import GuardsSettings, Settings
-from sophon.stores.attachments.contract import KEEP_UNSENT
 from sophon.stores.sessions.contract import SessionStore
-from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES
-from sophon_hosting.snapshot_copies import SnapshotCopies
 from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
@@ -25,12 +20,6 @@ INTERNAL_DAYS = 30
 """Days that what only the host uses is kept after its use: sent entries, de-duplication keys, decided approvals,
 journals, tokens that are no longer accepted. Platforms repeat a message for up to 7 days (WhatsApp).
 """
-
-KEPT_SNAPSHOTS = 100
-"""Snapshots that are kept of each user's files: what a day of work changes."""
-
-ACCOUNT_DAYS = 62
-"""Days that a budget's sums are kept: those of the present day and month are compared with the limits."""
 
 FIRST_SWEEP_SECONDS = 60.0
 
@@ -55,12 +44,18 @@ class SessionDeleter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SweptStore:
-    """What the sweep of a feature works on, and the time that it takes for now."""
+    """What the sweep of a feature works on, and the time that it takes for now; `folder` is that of the workspace."""
 
     store: HostStore
     settings: Settings
     sessions: SessionDeleter
+    clock: Clock
+    folder: Path
     now: datetime
+
+    def before(self, days: float) -> datetime:
+        """Return the time so many days ago."""
+        return self.now - timedelta(days=days)
 
 
 Sweep: TypeAlias = Callable[[SweptStore], Awaitable[Mapping[str, int]]]
@@ -84,7 +79,7 @@ class RetentionSweep:
         sweeps: Iterable[Sweep] = (),
     ) -> None:
         self._store, self._clock, self._settings = store, clock, settings
-        self._copies, self._sweeps = SnapshotCopies(store, clock, folder), sweeps
+        self._folder, self._sweeps = folder, sweeps
         self._sessions = sessions or StoreSessions(store.sessions)
 
     async def run_forever(self) -> None:
@@ -105,11 +100,10 @@ class RetentionSweep:
         """
         now = self._clock.now()
         deleted = await self._sweep_internal(now)
-        deleted |= await self._sweep_snapshots()
-        deleted |= await self._sweep_learning(now)
         deleted |= await self._sweep_settings(now)
+        swept = SweptStore(self._store, self._settings, self._sessions, self._clock, self._folder, now)
         for sweep in self._sweeps:
-            deleted |= await sweep(SweptStore(self._store, self._settings, self._sessions, now))
+            deleted |= await sweep(swept)
         # Last, because a session that is in use may refuse to be deleted.
         if (days := self._settings.retention.sessions) is not None:
             deleted["sessions"] = await self._delete_sessions(now - timedelta(days=days))
@@ -128,9 +122,6 @@ class RetentionSweep:
             "approvals": await store.approvals.expire(internal),
             "rate_events": await store.rate_windows.expire(now - find_longest_window(self._settings.guards)),
             "grants": await store.grants.expire(internal),
-            "api_tokens": await store.api_tokens.expire(internal),
-            "attachments": await store.attachments.expire(now - KEEP_UNSENT),
-            "accounts": await store.usage.expire_accounts(_to_day(now - timedelta(days=ACCOUNT_DAYS))),
         }
 
     async def _sweep_settings(self, now: datetime) -> dict[str, int]:
@@ -144,31 +135,7 @@ class RetentionSweep:
             deleted["runs"] = await store.runs.expire(before)
             deleted["dead_letters"] = await store.outbox.expire_dead(before)
             deleted["sub_agents"] = await store.sub_agents.expire(before)
-        if settings.usage is not None:
-            deleted["usage"] = await store.usage.expire(_to_day(now - timedelta(days=settings.usage)))
-        if settings.audit is not None:
-            deleted["audit_entries"] = await store.audit.expire(now - timedelta(days=settings.audit))
-        if settings.traces is not None:
-            deleted["traces"] = await store.traces.expire(now - timedelta(days=settings.traces))
         return deleted
-
-    async def _sweep_learning(self, now: datetime) -> dict[str, int]:
-        """Delete old trajectories, feedback and routes of messages, and those beyond their bounds."""
-        store, settings = self._store, self._settings.learning
-        deleted = 0
-        if settings.days is not None:
-            deleted = await store.trajectories.expire(now - timedelta(days=settings.days))
-        policies = await store.vectors.expire(POLICIES, now - EXPIRY, MAX_ENTRIES)
-        vectors = await store.vectors.expire(TRAJECTORIES, None, MAX_KEPT)
-        return {"trajectories": deleted, "routing_policies": policies, "vectors": vectors}
-
-    async def _sweep_snapshots(self) -> dict[str, int]:
-        """Delete old snapshots, then the copies on this machine that no snapshot has."""
-        store, settings = self._store.snapshots, self._settings.guards.snapshot
-        now = self._clock.now()
-        before = None if settings.days is None else now - timedelta(days=settings.days)
-        deleted = await store.expire(before, KEPT_SNAPSHOTS)
-        return {"snapshots": deleted, "unused_copies": await self._copies.sweep()}
 
     async def _delete_sessions(self, before: datetime) -> int:
         deleted = 0
@@ -191,10 +158,6 @@ def find_longest_window(guards: GuardsSettings) -> timedelta:
 def format_counts(counts: Mapping[str, int]) -> str:
     """Return the counts that are not 0, in words."""
     return ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items() if count) or "nothing"
-
-
-def _to_day(at: datetime) -> str:
-    return at.date().isoformat()
 
 
 class StoreSessions:

@@ -111,7 +111,7 @@ class Feature:
 
     `tables` are repositories with tables of their own, each a `StorePart` as `module:class`; `HostStore.part` returns
     them. `sweep` deletes what is old of the feature's data. The ids of the sessions that the feature makes begin with
-    one of `session_prefixes` and a hyphen: no user's may.
+    one of `session_prefixes` and a hyphen: no user's may. `page` of docs/ is about the feature.
     """
 
     name: str
@@ -129,3 +129,4 @@ class Feature:
     session_prefixes: Sequence[str] = ()
     loops: "CreateLoops | None" = None
     tools_need_host: bool = True
+    page: str = ""

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any
 
-from sophon_hosting.features.registry import builtin_operations
+from sophon_hosting.features.registry import builtin_operations, load_builtin_features
 from sophon_hosting.operations.doc_tables import render_table
 from sophon_hosting.operations.json_schemas import JsonSchema, OperationSchemas
 from sophon_hosting.operations.operation import Operation
@@ -15,30 +15,6 @@ from sophon_hosting.reference.openapi_errors import list_codes
 
 FIELDS_OF_MANY = frozenset({"limit", "everything", "wait"})
 """Fields that the page explains once, above the tables."""
-
-
-PAGES: Final[Mapping[str, str]] = {
-    "attachments": "attachments.md",
-    "agents": "agents.md",
-    "approvals": "channels.md#approvals",
-    "goals": "goals.md",
-    "guards": "guards.md",
-    "host": "operations.md",
-    "imports": "importing.md",
-    "learning": "learning.md",
-    "mcp": "mcp.md",
-    "memory": "memory.md",
-    "preferences": "preferences.md",
-    "providers": "models.md",
-    "queue": "queues.md",
-    "schedules": "schedules.md",
-    "settings": "settings.md#changes-while-the-host-runs",
-    "tokens": "trust-model.md#api-tokens",
-    "tools": "tools.md",
-    "traces": "traces.md",
-    "webhooks": "webhooks.md",
-}
-"""Page of docs/ about a feature."""
 
 
 def operation_tables() -> str:
@@ -52,7 +28,7 @@ def operation_tables() -> str:
 
 def _section(feature: str, operations: Sequence[Operation[Any, Any]], schemas: OperationSchemas) -> str:
     name = "MCP servers" if feature == "mcp" else feature.capitalize()
-    page = PAGES.get(feature)
+    page = next((each.page for each in load_builtin_features() if each.name == feature), "")
     title = f"[{name}]({page})" if page else name
     rows = [
         (f"`{each.method} {each.path}`", ", ".join(map(_permission, each.needs)), _explain(each, schemas.request(each)))

@@ -1,6 +1,6 @@
 """Table of docs/mcp-server.md: the operations that are tools of MCP."""
 
-from sophon_hosting.features.mcp.server.operation_tools import OPERATION_TOOLS
+from sophon_hosting.features.mcp.server.operation_tools import load_operation_tools
 from sophon_hosting.operations.doc_tables import render_table
 from sophon_hosting.operations.permission import TOKEN_ONLY
 
@@ -14,6 +14,6 @@ def operation_tools_table() -> str:
             "reads" if each.method == "GET" else "destructive",
             " ".join(each.description.split()),
         )
-        for name, each in OPERATION_TOOLS.items()
+        for name, each in load_operation_tools().items()
     ]
     return render_table(("tool", "needs", "mark", ""), rows)

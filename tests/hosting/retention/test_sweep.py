@@ -23,7 +23,6 @@ from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES, VectorRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
-from sophon_hosting import retention
 from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.retention import FIRST_SWEEP_SECONDS, INTERNAL_DAYS, SWEEP_INTERVAL_SECONDS, RetentionSweep
 from sophon_hosting.store.sql_host_store import SqlHostStore
@@ -176,14 +175,14 @@ async def test_old_snapshots_go_with_their_copies_and_so_do_copies_that_a_kill_h
         os.utime(copy, (old, old))
     archive.take(tmp_path, "running", ["a"], 100)  # its entry is about to be stored
     os.utime(archive.folder / "running.0", (old + 2, old + 2))
-    monkeypatch.setattr(retention, "KEPT_SNAPSHOTS", 2)
+    monkeypatch.setattr("sophon_hosting.features.snapshots.feature.KEPT_SNAPSHOTS", 2)
     settings = Settings()
-    deleted = await RetentionSweep(store, clock, settings, tmp_path).sweep()
+    deleted = await RetentionSweep(store, clock, settings, tmp_path, sweeps=list_sweeps()).sweep()
     assert (deleted["snapshots"], deleted["unused_copies"]) == (1, 2)
     assert sorted(each.name for each in archive.folder.iterdir()) == ["id1.0", "id2.0", "running.0"]
     assert (await store.snapshots.verify("local")).broken is None
     await clock.advance(31 * DAY_SECONDS)
-    assert (await RetentionSweep(store, clock, settings, tmp_path).sweep())["snapshots"] == 2
+    assert (await RetentionSweep(store, clock, settings, tmp_path, sweeps=list_sweeps()).sweep())["snapshots"] == 2
 
 
 async def test_times_of_rate_limits_go_once_no_window_needs_them(store: SqlHostStore, clock: VirtualClock) -> None:
@@ -203,12 +202,12 @@ async def test_what_was_learnt_ages_and_has_bounds(store, clock, monkeypatch) ->
         rows = [VectorRow(each, name, "e", 1, to_blob([1.0]), {}, clock.now()) for each in (POLICIES, TRAJECTORIES)]
         await store.vectors.put(rows)
 
-    monkeypatch.setattr(retention, "MAX_KEPT", 2)
+    monkeypatch.setattr("sophon.learning.trajectories.MAX_KEPT", 2)
     settings = Settings.from_mapping({"Learning": {"Days": 50}})
     for name in "abc":
         await learn(name)
         await clock.advance(20 * DAY_SECONDS)
-    deleted = await RetentionSweep(store, clock, settings, Path("no-such-folder")).sweep()
+    deleted = await RetentionSweep(store, clock, settings, Path("no-such-folder"), sweeps=list_sweeps()).sweep()
     assert {name: deleted[name] for name in ("trajectories", "routing_policies", "vectors")} == {
         "trajectories": 1,
         "routing_policies": 2,

@@ -5,5 +5,7 @@ from typing import Final
 from sophon_hosting.features.feature import Feature
 
 FEATURE: Final = Feature(
-    "approvals", operations=["sophon_hosting.features.approvals.operations", "sophon_hosting.features.approvals.grants"]
+    "approvals",
+    page="channels.md#approvals",
+    operations=["sophon_hosting.features.approvals.operations", "sophon_hosting.features.approvals.grants"],
 )

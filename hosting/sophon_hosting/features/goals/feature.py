@@ -65,6 +65,7 @@ def _list_notices() -> "Sequence[ChatNotice]":
 
 FEATURE: Final = Feature(
     "goals",
+    page="goals.md",
     operations=["sophon_hosting.features.goals.operations"],
     services=[FeatureService(_create_engine, Phase.WORK, GOAL_ENGINE)],
     outbound=leave_out_steps,

@@ -1,14 +1,17 @@
 """Feature declaration: guards: the policy and the audit log."""
 
 import os
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
 
 from sophon.services import Services
 from sophon_hosting.background_loops import BackgroundLoop
 from sophon_hosting.features.feature import Feature
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.store.contract import host_store
+
+if TYPE_CHECKING:
+    from sophon_hosting.retention import SweptStore
 
 
 def _list_loops(services: Services, membership: GroupMembership) -> Iterator[BackgroundLoop]:
@@ -22,8 +25,16 @@ def _list_loops(services: Services, membership: GroupMembership) -> Iterator[Bac
         yield BackgroundLoop(AuditHeadWriter(host_store(services), services.clock, file, key).run_forever, "audit_head")
 
 
+async def _sweep(swept: "SweptStore") -> Mapping[str, int]:
+    """Delete old entries of the audit log."""
+    days = swept.settings.retention.audit
+    return {} if days is None else {"audit_entries": await swept.store.audit.expire(swept.before(days))}
+
+
 FEATURE: Final = Feature(
     "guards",
+    page="guards.md",
     operations=["sophon_hosting.features.guards.operations", "sophon_hosting.features.guards.audit"],
     loops=_list_loops,
+    sweep=_sweep,
 )

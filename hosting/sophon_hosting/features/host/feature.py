@@ -24,6 +24,7 @@ def _create_log_buffer(process: HostProcess) -> "LogBuffer | None":
 
 FEATURE: Final = Feature(
     "host",
+    page="operations.md",
     operations=[
         "sophon_hosting.operations.current_user",
         "sophon_hosting.features.host.operations",

@@ -19,6 +19,7 @@ def _create_supervisor(process: HostProcess) -> "McpSupervisor | None":
 
 FEATURE: Final = Feature(
     "mcp",
+    page="mcp.md",
     operations=["sophon_hosting.features.mcp.operations"],
     services=[FeatureService(_create_supervisor, Phase.TOOLS, MCP_SERVERS)],
 )

@@ -18,6 +18,7 @@ def _list_loops(services: Services, membership: GroupMembership) -> Iterator[Bac
 
 FEATURE: Final = Feature(
     "memory",
+    page="memory.md",
     operations=["sophon_hosting.features.memory.operations", "sophon_hosting.features.memory.workspace"],
     loops=_list_loops,
 )

@@ -4,4 +4,6 @@ from typing import Final
 
 from sophon_hosting.features.feature import Feature
 
-FEATURE: Final = Feature("preferences", operations=["sophon_hosting.features.preferences.operations"])
+FEATURE: Final = Feature(
+    "preferences", page="preferences.md", operations=["sophon_hosting.features.preferences.operations"]
+)

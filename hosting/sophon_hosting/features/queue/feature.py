@@ -4,4 +4,4 @@ from typing import Final
 
 from sophon_hosting.features.feature import Feature
 
-FEATURE: Final = Feature("queue", operations=["sophon_hosting.features.queue.operations"])
+FEATURE: Final = Feature("queue", page="queues.md", operations=["sophon_hosting.features.queue.operations"])

@@ -57,6 +57,7 @@ def _build_outbound(services: Services, build: "OutboundBuilder") -> "OutboundBu
 
 FEATURE: Final = Feature(
     "schedules",
+    page="schedules.md",
     operations=["sophon_hosting.features.schedules.operations"],
     tools=_list_tools,
     services=[FeatureService(create_scheduler, Phase.TRIGGERS), FeatureService(create_heartbeat, Phase.TRIGGERS)],

@@ -49,6 +49,7 @@ def _create_shared_settings(process: HostProcess) -> "SharedSettings | None":
 
 FEATURE: Final = Feature(
     "settings",
+    page="settings.md#changes-while-the-host-runs",
     operations=["sophon_hosting.features.settings.operations", "sophon_hosting.features.settings.setup"],
     services=[
         FeatureService(_create_live_settings, key=LIVE_SETTINGS),

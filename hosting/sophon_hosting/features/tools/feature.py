@@ -5,5 +5,7 @@ from typing import Final
 from sophon_hosting.features.feature import Feature
 
 FEATURE: Final = Feature(
-    "tools", operations=["sophon_hosting.features.tools.operations", "sophon_hosting.features.tools.custom_tools"]
+    "tools",
+    page="tools.md",
+    operations=["sophon_hosting.features.tools.operations", "sophon_hosting.features.tools.custom_tools"],
 )

@@ -50,6 +50,7 @@ def _list_routes(host: "Host") -> "Sequence[web.RouteDef]":
 
 FEATURE: Final = Feature(
     "webhooks",
+    page="webhooks.md",
     operations=["sophon_hosting.features.webhooks.operations"],
     services=[FeatureService(_create_service, Phase.DELIVERY, WEBHOOKS)],
     routes=_list_routes,

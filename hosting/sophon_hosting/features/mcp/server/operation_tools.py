@@ -20,20 +20,21 @@ from sophon_hosting.operations.request import request_shape
 PREFIX: Final = "sophon_"
 """Begins the name of each: names of operations alone could be those of tools of the host."""
 
-OPERATION_TOOLS: Final[Mapping[str, Operation[Any, Any]]] = {
-    PREFIX + each.name: each for each in load_operations().operations if each.options.as_tool
-}
-"""Operations by the name of their tool."""
-
 ENDING_CODES: Final = frozenset({"unauthorized", "no_host"})
 """Error codes that no other arguments would change; a model is told about any other one, to correct its call."""
+
+
+@cache
+def load_operation_tools() -> Mapping[str, Operation[Any, Any]]:
+    """Return the operations that are tools, by the name of the tool."""
+    return {PREFIX + each.name: each for each in load_operations().operations if each.options.as_tool}
 
 
 def list_operation_tools(me: CurrentUser) -> list[types.Tool]:
     """Return the tools that a token may use, as far as its permissions say so."""
     return [
         describe_operation(each, me)
-        for each in OPERATION_TOOLS.values()
+        for each in load_operation_tools().values()
         if all(has_permission(me, needed) for needed in each.needs)
     ]
 

@@ -18,10 +18,10 @@ from sophon.clock import Clock
 from sophon.errors import SophonError
 from sophon.security import describe_error, redact
 from sophon_hosting.features.mcp.server.operation_tools import (
-    OPERATION_TOOLS,
     PREFIX,
     call_operation,
     list_operation_tools,
+    load_operation_tools,
 )
 from sophon_hosting.features.mcp.server.task_follower import JsonRow, follow_task
 from sophon_hosting.features.mcp.server.token_rights import has_permission
@@ -54,9 +54,6 @@ ASK_AGENT = "ask_agent"
 
 TURN_TOOLS = frozenset({"load_tools", "load_skills"})
 """Tools that only change what the rest of a turn may use, and so do nothing in a call of their own."""
-
-NOT_OFFERED = TURN_TOOLS | {ASK_AGENT} | OPERATION_TOOLS.keys()
-"""Names of tools of the host that are left out; a call of one of the last means what stands in its place here."""
 
 ASK_AGENT_INPUT: Mapping[str, Any] = {
     "type": "object",
@@ -117,7 +114,9 @@ class _Handlers:
                 tools += list_operation_tools(me)
                 if has_permission(me, "CallTools"):
                     found = await api.call(list_tools)
-                    tools += [_to_tool(row) for row in found["items"] if row["name"] not in NOT_OFFERED]
+                    # A call of one of the last means what stands in its place here.
+                    replaced = TURN_TOOLS | {ASK_AGENT} | load_operation_tools().keys()
+                    tools += [_to_tool(row) for row in found["items"] if row["name"] not in replaced]
                     if self._watch is not None:
                         self._watch.begin(ctx, found["version"])
         return types.ListToolsResult(tools=tools)
@@ -145,7 +144,7 @@ class _Handlers:
                         send_message, content=message, session_id=session_id, client_message_id=key, stream=False
                     )
                     return _to_result(result_of_turn(await follow_task(api, accepted, report, self._clock)))
-                if (operation := OPERATION_TOOLS.get(params.name)) is not None:
+                if (operation := load_operation_tools().get(params.name)) is not None:
                     return await call_operation(api, operation, arguments)
                 if params.name in TURN_TOOLS:
                     raise HostError("not_found", f"there is no tool {params.name!r}")

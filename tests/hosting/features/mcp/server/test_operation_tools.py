@@ -12,7 +12,7 @@ from mcp.client.stdio import stdio_client
 
 from sophon import tool
 from sophon_hosting.client_api.token_authentication import User
-from sophon_hosting.features.mcp.server.operation_tools import OPERATION_TOOLS, describe_operation
+from sophon_hosting.features.mcp.server.operation_tools import describe_operation, load_operation_tools
 from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.features.tasks.operations import list_tasks
 from sophon_hosting.features.usage.operations import get_usage
@@ -23,16 +23,16 @@ NOBODY: Any = {"user": "ada", "operator": False, "version": "", "level": "Full",
 
 
 async def tools_of(client: Client) -> dict[str, Any]:
-    return {each.name: each for each in (await client.list_tools()).tools if each.name in OPERATION_TOOLS}
+    return {each.name: each for each in (await client.list_tools()).tools if each.name in load_operation_tools()}
 
 
 def test_what_is_a_tool_asks_nobody_so_it_reads_or_stops() -> None:
-    assert [each.name for each in OPERATION_TOOLS.values() if each.method != "GET"] == ["cancel_task"]
+    assert [each.name for each in load_operation_tools().values() if each.method != "GET"] == ["cancel_task"]
 
 
-@pytest.mark.parametrize("name", OPERATION_TOOLS)
+@pytest.mark.parametrize("name", load_operation_tools())
 def test_each_tool_takes_and_returns_an_object(name: str) -> None:
-    found = describe_operation(OPERATION_TOOLS[name], NOBODY)
+    found = describe_operation(load_operation_tools()[name], NOBODY)
     assert found.output_schema is not None
     assert (found.input_schema["type"], found.output_schema["type"]) == ("object", "object")
     assert "#/components" not in json.dumps([found.input_schema, found.output_schema])
@@ -40,7 +40,7 @@ def test_each_tool_takes_and_returns_an_object(name: str) -> None:
 
 async def test_a_tool_is_described_by_the_declaration(api: Any, connect: Callable[..., Any]) -> None:
     tools = await tools_of(await connect(api))
-    assert set(tools) == set(OPERATION_TOOLS)
+    assert set(tools) == set(load_operation_tools())
     shown, stopped = tools["sophon_get_task"], tools["sophon_cancel_task"]
     assert shown.description.startswith("Return one task, with its answer or error, and its sub-agents in `children`.")
     assert shown.input_schema["required"] == ["task_id"]
@@ -170,7 +170,7 @@ async def test_over_stdio_a_message_is_found(api: Any, connect: Callable[..., An
     )
     with (tmp_path / "errors").open("w") as errors:
         async with Client(stdio_client(process, errlog=errors)) as client:
-            assert set(await tools_of(client)) == set(OPERATION_TOOLS)
+            assert set(await tools_of(client)) == set(load_operation_tools())
             found = await client.call_tool("sophon_search_messages", {"q": "needle"})
     assert {each["session_id"] for each in found.structured_content["items"]} == {"s"}
     assert (tmp_path / "errors").read_text() == ""
@@ -178,5 +178,5 @@ async def test_over_stdio_a_message_is_found(api: Any, connect: Callable[..., An
 
 def test_each_operation_that_is_a_tool_is_offered() -> None:
     declared = [each for each in builtin_operations().operations if each.options.as_tool]
-    assert list(OPERATION_TOOLS.values()) == declared
+    assert list(load_operation_tools().values()) == declared
     assert all(each.path for each in declared)

@@ -9,7 +9,7 @@ import pytest
 from mcp import MCPError
 
 from sophon_hosting.client_api.token_authentication import User
-from sophon_hosting.features.mcp.server.operation_tools import OPERATION_TOOLS
+from sophon_hosting.features.mcp.server.operation_tools import load_operation_tools
 from tests.hosting.features.mcp.server.conftest import decide
 from tests.hosting.features.tools.test_tools import LIMITED
 from tests.hosting.http import conftest
@@ -36,7 +36,7 @@ async def test_a_user_sees_only_the_tools_that_they_may_use(serve: Any, connect:
     ada, bob = await connect(host), await connect(host, "token-of-bob")
     assert {"ask_agent", "pay", "datetime.now"} <= {each.name for each in (await ada.list_tools()).tools}
     offered = {each.name for each in (await bob.list_tools()).tools}
-    assert offered - OPERATION_TOOLS.keys() == {"ask_agent", "datetime.now"}
+    assert offered - load_operation_tools().keys() == {"ask_agent", "datetime.now"}
     with pytest.raises(MCPError, match=r"^there is no tool 'pay'$"):
         await bob.call_tool("pay", {"to": "Bob"})
 
