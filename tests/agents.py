@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from sophon import Context, ModelRequest, ModelResponse, Response, Risk, Services, ToolCall, tool
+from sophon.chain.placement import place
 from sophon.events import SubAgentChanged
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
-from sophon_middlewares.agents.agents import add_agents
+from sophon_middlewares.agents.agents import Agents
 from sophon_middlewares.chains import twelve
 
 Answer = Callable[[ModelRequest], "ModelResponse | str"]
@@ -108,7 +109,7 @@ class Workshop:
             events=self.events,
             **{name: value for name, value in self.options.items() if name != "models"},
         )
-        self.chain = add_agents(twelve(self.services))
+        self.chain = place(twelve(self.services), [Agents()])
         return self.services
 
     async def run(self, text: str = "hello", **options: Any) -> tuple[Response, Context]:

@@ -229,7 +229,7 @@ class Host:
         """Run turns that start later through another chain: those of a task type, by default all without their own.
 
         Turns that run stay with the chain that they have. The chain is used as it is: it has the guards that it was
-        composed with (`sophon_middlewares.guards.insertion.add_guards` adds those of the settings). Raises
+        composed with (`sophon_middlewares.chains.additions.find_guards` gives those of the settings). Raises
         CompositionError for what is no chain, and for one that records its turns while the others do not, or the other
         way round.
         """

@@ -4,9 +4,8 @@ import difflib
 from collections.abc import Coroutine
 from typing import cast
 
-from sophon.chain.insertion import insert_in_front
 from sophon.chain.pipeline import Pipeline
-from sophon.composition.configured_parts import find_memory_folder
+from sophon.chain.placement import Additions, place
 from sophon.errors import NotFound, SettingsError, SophonError
 from sophon.plugins.entry_points import MIDDLEWARES_GROUP, find_entry_points, load_entry_point
 from sophon.plugins.import_paths import import_user_object
@@ -15,16 +14,11 @@ from sophon.settings import Settings
 from sophon.task_types import TaskType
 from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.daily_log import read_daily_log
-from sophon_hosting.model_hooks import add_hooks_of
-from sophon_middlewares.chains import CHAINS
-from sophon_middlewares.guards.description import CompletesSettings, find_turn_settings
-from sophon_middlewares.guards.insertion import add_guards
-from sophon_middlewares.learning.insertion import add_learning
-from sophon_middlewares.memory.memory import add_memory
-from sophon_middlewares.memory.preferences import add_preferences
+from sophon_hosting.model_hooks import place_model_hooks
+from sophon_middlewares.chains import CHAINS, NOTHING
+from sophon_middlewares.chains.additions import GUARD_ORDER, find_additions
+from sophon_middlewares.guards.description import CompletesSettings
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
-from sophon_middlewares.skills.custom_tools import add_custom_tools
-from sophon_middlewares.skills.skills import add_skills
 
 FACTORY_SETTING = "Chain.Factory"
 
@@ -59,25 +53,43 @@ def list_chain_names() -> list[str]:
 
 
 def build_configured_chain(services: Services) -> Pipeline:
-    """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`, with the enabled `Guards`,
-    with Memory, Skills and Trace, and where the settings want them with Learning and Scoring.
+    """Build the chain of the settings, with all that they add.
 
     Raises SettingsError for a factory that cannot be loaded, fails or returns no Pipeline; NotFound, CompositionError.
     """
-    return _complete(_build_without_guards(services), services)
+    return complete_configured_chain(build_own_chain(services), services)
+
+
+def build_own_chain(services: Services) -> Pipeline:
+    """Build the chain of the settings, `Chain.Factory` if it is set, else `Chain.Name`, with nothing added to it.
+
+    Raises what `build_configured_chain` raises.
+    """
+    chosen = services.settings.chain
+    if chosen.factory is None:
+        return build_chain(services, chosen.name)
+    factory = import_user_object(chosen.factory, setting=FACTORY_SETTING, folder=services.folder)
+    return _call_factory(factory, services, chosen.factory, FACTORY_SETTING)
+
+
+def complete_configured_chain(own: Pipeline, services: Services) -> Pipeline:
+    """Return what `build_own_chain` built with all that the settings add. Raises CompositionError."""
+    chosen = services.settings.chain
+    return _complete(own, services, chosen.name if chosen.factory is None else "")
 
 
 def build_named_chain(services: Services, name: str) -> Pipeline:
-    """Build a chain by its name, with what the settings insert into each: guards, memory, skills, learning and others.
+    """Build a chain by its name, with all that the settings add.
 
     Raises NotFound with similar names, SettingsError, CompositionError.
     """
     chain = build_chain(services, name)
-    if services.settings.chain.name != "twelve" and not any(isinstance(each, CompletesSettings) for each in chain):
-        from sophon_middlewares.stages.published_settings import ChainDefaults  # lazy: only some chains have constants
+    if services.settings.chain.name == "twelve" or any(isinstance(each, CompletesSettings) for each in chain):
+        return _complete(chain, services, name)
+    from sophon_middlewares.stages.published_settings import ChainDefaults  # lazy: only some chains have constants
 
-        chain = insert_in_front(chain, ChainDefaults({}))  # takes those of the host's chain away
-    return _complete(chain, services)
+    without_constants = ChainDefaults({})  # takes those of the host's chain away
+    return _complete(chain, services, name, {"ChainDefaults": without_constants})
 
 
 def build_pipelines(services: Services) -> PipelineRegistry:
@@ -88,7 +100,7 @@ def build_pipelines(services: Services) -> PipelineRegistry:
     """
     default = build_configured_chain(services)
     chains: dict[TaskType, Pipeline] = {
-        cast(TaskType, kind): add_hooks_of([default], build_named_chain(services, name))
+        cast(TaskType, kind): place_model_hooks(build_named_chain(services, name), PipelineRegistry(default))
         for kind, name in services.settings.chain.task_types.items()
     }
     for kind, chain in chains.items():
@@ -102,43 +114,15 @@ def records_turns(chain: Pipeline) -> bool:
     return any(isinstance(each, SessionEvents) for each in chain)
 
 
-def _complete(chain: Pipeline, services: Services) -> Pipeline:
-    settings = find_turn_settings(chain, services.settings)
-    chain = add_learning(chain, settings)
-    if settings.memory.enabled:
-        chain = add_memory(chain, find_memory_folder(services.settings, services.folder), read_daily_log)
-    if services.agents is not None:
-        from sophon_middlewares.agents.agents import add_agents  # lazy: most hosts have no agents
-
-        chain = add_agents(chain)
-    if services.custom_tools is not None:
-        chain = add_custom_tools(chain)
-    if services.skills is not None:
-        chain = add_skills(chain)
-    if settings.preferences.enabled:
-        chain = add_preferences(chain)
-    if settings.replies.is_any_enabled:
-        from sophon_middlewares.replies.insertion import add_reply_stages  # lazy: off by default
-
-        chain = add_reply_stages(chain, settings.replies)
-    if settings.decisions.enabled:
-        from sophon_middlewares.decisions.decision_layer import add_decisions  # lazy: off by default
-
-        chain = add_decisions(chain)
-    chain = add_guards(chain, settings.guards)
-    if settings.traces.enabled and services.learns:
-        from sophon_middlewares.traces.trace import add_trace  # lazy: only what is traced needs it
-
-        chain = add_trace(chain)
-    return chain
+def _complete(chain: Pipeline, services: Services, name: str = "", first: Additions = NOTHING) -> Pipeline:
+    """Return the chain with what the settings add: in the places of its list, or where `place` puts it."""
+    if first:
+        chain = _add(chain, services, name, first)
+    return _add(chain, services, name, {**first, **find_additions(chain, services, read_daily_log)})
 
 
-def _build_without_guards(services: Services) -> Pipeline:
-    chain = services.settings.chain
-    if chain.factory is None:
-        return build_chain(services, chain.name)
-    factory = import_user_object(chain.factory, setting=FACTORY_SETTING, folder=services.folder)
-    return _call_factory(factory, services, chain.factory, FACTORY_SETTING)
+def _add(chain: Pipeline, services: Services, name: str, added: Additions) -> Pipeline:
+    return CHAINS[name](services, added) if name in CHAINS else place(chain, added.values(), GUARD_ORDER)
 
 
 def _call_factory(factory: object, services: Services, path: str, setting: str) -> Pipeline:

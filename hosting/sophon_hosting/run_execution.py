@@ -1,6 +1,7 @@
 """Execution of runs in a process: taken from the queue, recovered, reconciled with the store, each with one outcome."""
 
 from sophon.chain.pipeline import Pipeline
+from sophon.chain.placement import place
 from sophon.services import Services
 from sophon.task_types import TaskType
 from sophon.turn.pipeline_registry import PipelineRegistry
@@ -11,7 +12,7 @@ from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.queue.opening import QueueOpening
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import AcceptedRuns, ActiveRuns
-from sophon_hosting.runs.checkpoints import insert_checkpoints
+from sophon_hosting.runs.checkpoints import Checkpoints
 from sophon_hosting.runs.lost_starts import LostStarts
 from sophon_hosting.runs.outcomes import OutcomeWriter
 from sophon_hosting.runs.pending_questions import PendingQuestions
@@ -52,7 +53,7 @@ class RunExecution:
         self.reconciler = RunReconciler(services, queue, active_runs, self.terminator, health, held)
         self._worker = Worker(
             services,
-            pipelines.map(self._insert_checkpoints),
+            pipelines.map(self._place_checkpoints),
             queue,
             active_runs,
             self.terminator,
@@ -79,7 +80,7 @@ class RunExecution:
 
     def replace_chain(self, chain: Pipeline, task_type: TaskType | None) -> None:
         """Run turns that start later through another chain: those of a task type, or all without their own."""
-        self._worker.pipelines.replace(self._insert_checkpoints(chain), task_type)
+        self._worker.pipelines.replace(self._place_checkpoints(chain), task_type)
 
     async def start(self) -> None:
         """Open the queue, recover or reconcile the unfinished runs, and start the worker. Raises StoreError."""
@@ -91,8 +92,8 @@ class RunExecution:
         await self._worker.shutdown(grace_seconds)
         await self._lost_starts.excuse()
 
-    def _insert_checkpoints(self, chain: Pipeline) -> Pipeline:
-        return insert_checkpoints(chain, self._active_runs, self._event_bus)
+    def _place_checkpoints(self, chain: Pipeline) -> Pipeline:
+        return place(chain, [Checkpoints(self._active_runs, self._event_bus)])
 
 
 class AgentChains:
@@ -107,5 +108,5 @@ class AgentChains:
         chain = self._chains.get(name)
         if chain is None:
             named = build_named_chain(self._services, name)
-            chain = self._chains[name] = insert_checkpoints(named, self._active_runs, self._event_bus)
+            chain = self._chains[name] = place(named, [Checkpoints(self._active_runs, self._event_bus)])
         return chain

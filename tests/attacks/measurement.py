@@ -12,10 +12,11 @@ from typing import Any
 from sophon import Decision, ModelRequest, ModelResponse, Pipeline, Services, ToolCall
 from sophon.approvals import ApprovalRequest
 from sophon.attachments import Attachment
+from sophon.chain.placement import place
 from sophon.messages import Message
 from sophon.testing import FunctionModel
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, ToolExecution
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
 from tests.attacks.cases import Action, Attack, Goal, Task, to_call
 from tests.attacks.simulated_world import FILES, World
 
@@ -122,7 +123,7 @@ async def run(
         bare = Pipeline.compose(AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
         if compose is not None:
             bare, model.groups = compose(services), tuple(services.registry.loadable_groups())
-        chain = add_guards(bare, services.settings.guards) if guarded else bare
+        chain = place(bare, find_guards(services.settings.guards).values(), GUARD_ORDER) if guarded else bare
         files_sent = [await attach(services, task.file, injection)] if task.file else []
         ctx = services.turn(task.text, session_id=SESSION, attachments=files_sent)
         await chain.run(ctx)

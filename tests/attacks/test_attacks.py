@@ -10,7 +10,7 @@ from sophon_hosting.features.mcp.client.server_call import ServerCall
 from sophon_hosting.features.mcp.client.server_tools import Request, ServerTools
 from sophon_hosting.features.mcp.client.tool_definition import ToolDefinition
 from sophon_middlewares.chains import openparallax, twelve
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import find_guards
 from tests.attacks.cases import GOALS, LASTING_TASKS, TASKS, Attack, Task, attacks, twins
 from tests.attacks.measurement import Person, run
 
@@ -145,7 +145,7 @@ async def test_a_tool_of_an_mcp_server_that_is_not_known_to_only_read_asks(marks
         tools=[ServerTools("bank", 60, 0, send).create_tool(pay)],
         approvals=person,
     )
-    await add_guards(twelve(services), services.settings.guards).run(services.turn(TASKS[0].text))
+    await twelve(services, find_guards(services.settings.guards)).run(services.turn(TASKS[0].text))
     assert (person.questions, paid) == (1, [])
 
 

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from sophon import ModelRequest, ModelResponse, Pipeline, Services, ToolCall, tool
+from sophon.chain.placement import place
 from sophon.settings import GuardsSettings
 from sophon.testing import FunctionModel
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, ToolExecution
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
 
 ROUNDS = 50
 REPETITIONS = 60
@@ -49,7 +50,9 @@ class GuardedTurns:
             settings["Guards"] = guards
         self._services = Services(folder=folder, models=FunctionModel(self._answer), tools=[lookup], settings=settings)
         bare = Pipeline.compose(AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
-        self._chain = bare if guards is None else add_guards(bare, self._services.settings.guards)
+        self._chain = (
+            bare if guards is None else place(bare, find_guards(self._services.settings.guards).values(), GUARD_ORDER)
+        )
 
     async def _answer(self, _request: ModelRequest) -> ModelResponse:
         self._calls += 1

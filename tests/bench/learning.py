@@ -20,12 +20,12 @@ from sophon.learning.policy_cache import VectorPolicyCache
 from sophon.learning.vector_index import ExactIndex
 from sophon.routing.route_record import RouteRecord
 from sophon.routing.turn_keys import ROUTE
-from sophon.settings import Settings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.vectors.policies import create_policy_cache
 from sophon.testing import FunctionModel
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.learning.insertion import add_learning
+from sophon_middlewares.learning.learning import Learning
+from sophon_middlewares.learning.scoring import Scoring
 
 DIMENSIONS = 384
 REPETITIONS = 60
@@ -116,7 +116,7 @@ class Turns:
             embedder=embedder,
         )
         self._services.policies = create_policy_cache(store.vectors, embedder, self._services.clock)
-        chain = add_learning(twelve(self._services), Settings.from_mapping({"Learning": {"Enabled": learning}}))
+        chain = twelve(self._services, {"Learning": Learning(), "Scoring": Scoring()} if learning else {})
         layers = list(chain)
         if keeps_routes:
             layers.insert(3, route)

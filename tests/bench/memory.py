@@ -21,6 +21,7 @@ from pathlib import Path
 from sqlalchemy import Connection, insert
 
 from sophon import ModelRequest, Services
+from sophon.chain.placement import place
 from sophon.clock import SystemClock
 from sophon.learning.contract import Embedder
 from sophon.learning.embedding_cache import CachingEmbedder
@@ -40,7 +41,7 @@ from sophon.stores.vectors.contract import VectorRow
 from sophon.testing import FunctionModel
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.memory.memory import add_memory
+from sophon_middlewares.memory.memory import Memory
 from tests.bench import memory_questions_held_out
 from tests.bench.memory_questions import ENTRIES, QUESTIONS
 
@@ -150,7 +151,7 @@ async def prompts() -> None:
             )
             for entry, row in build(embedder, texts, count):
                 await store.memories.write(entry, row)
-            chain = twelve(services) if name == "the twelve" else add_memory(twelve(services), files)
+            chain = twelve(services) if name == "the twelve" else place(twelve(services), [Memory(files)])
             chains[name] = lambda chain=chain, services=services: chain.run(
                 services.turn(texts.sentence(6), principal=SCOPE)
             )

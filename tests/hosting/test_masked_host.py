@@ -13,7 +13,7 @@ from sophon_hosting.features.traces.replay.recorded_turn import load_recorded_tu
 from sophon_hosting.features.traces.replay.turn_replay import ReplayRequest, replay_turn
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_named_chain, build_pipelines
-from sophon_hosting.model_hooks import add_model_hooks
+from sophon_hosting.model_hooks import place_model_hooks
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import CHAINS
 
@@ -113,6 +113,6 @@ async def test_a_replay_reads_no_value_whichever_chain_is_chosen(recorded: Recor
 
 def test_a_chain_that_masks_by_itself_keeps_its_own(recorded: Recorded) -> None:
     own = recorded.pipelines.default
-    assert add_model_hooks(own, recorded.pipelines) is own
-    named = add_model_hooks(build_named_chain(recorded.services, "wasp"), recorded.pipelines)
+    assert place_model_hooks(own, recorded.pipelines) is own
+    named = place_model_hooks(build_named_chain(recorded.services, "wasp"), recorded.pipelines)
     assert [type(each).__name__ for each in named][1] == "MaskPersonalData"

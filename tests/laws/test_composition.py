@@ -21,7 +21,7 @@ from sophon_middlewares import (
     ToolExecution,
 )
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import find_guards
 
 
 async def fine(ctx: Context, next: Next) -> None:
@@ -221,7 +221,7 @@ def test_a_chain_is_not_made_by_the_class_itself() -> None:
         ),
         (lambda: PromptToolBridge(dialect=SkillCalls), r"PromptToolBridge\(dialect\)=<class .*SkillCalls\(\)"),
         (lambda: ContextWindow(options={"Trigger": 0.5}), r"ContextWindow\(options\)=.*ContextWindowSettings"),
-        (lambda: add_guards(twelve(Services()), Services().settings), r"add_guards\(chain, services.settings.guards"),
+        (lambda: twelve(Services(), find_guards(Services().settings)), r"find_guards\(services.settings.guards"),
     ],
 )
 def test_what_a_middleware_cannot_use_is_refused_by_its_constructor(create: Callable[[], object], problem: str) -> None:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
+from sophon.chain.placement import place
 from sophon.errors import NotFound
 from sophon.events import EventSink, NullEventSink
 from sophon.security.off_the_record_tools import is_offered_off_the_record
@@ -27,7 +28,8 @@ from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.factory import extend_store
-from sophon_middlewares.guards.insertion import add_off_the_record
+from sophon_middlewares.chains.additions import GUARD_ORDER
+from sophon_middlewares.guards.off_the_record import OffTheRecord
 
 MAX_SESSIONS = 64
 """Conversations off the record at the same time."""
@@ -72,7 +74,7 @@ class OffTheRecordHost(Host):
                 instructions="\n".join(part for part in (services.instructions, OFF_THE_RECORD_NOTICE) if part),
                 learns=False,
             ),
-            lambda view: build_pipelines(view).map(add_off_the_record),
+            lambda view: build_pipelines(view).map(lambda chain: place(chain, [OffTheRecord()], GUARD_ORDER)),
             approvers=approvers,
             several_users=several_users,
             build_outbound=build_outbound,

@@ -14,7 +14,8 @@ from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.host_chain import build_chain, build_configured_chain
+from sophon_hosting.host_chain import build_own_chain, complete_configured_chain
+from sophon_middlewares.chains.additions import explain_addition
 from sophon_middlewares.guards.description import describe_guards, format_guards
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -26,35 +27,38 @@ def chain(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The configured chain by default.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a chain as a table: order, zone, and what each middleware does on which call; then what a host that chooses
-    it adds, and the guards: on, optional, or off if the settings switch one off.
+    """Show a chain as a table: order, zone, and what each middleware does on which call; then what a host adds to
+    it and why, and the guards: on, optional, or off if the settings switch one off.
     """
     options: GlobalOptions = ctx.obj
     chosen = () if name is None else (f"Chain.Name={name}", "Chain.Factory=null")
     # Settings only: showing a chain needs no model, key or store.
     services = Services.for_inspection(load_cli_settings(options, chosen), folder=options.settings_folder)
     try:
-        complete = build_configured_chain(services)
-        pipeline = complete if name is None else build_chain(services, name)
+        own = build_own_chain(services)
     except NotFound as error:
         if name is None:
             raise
         raise typer.BadParameter(str(error)) from None
+    complete = complete_configured_chain(own, services)
+    pipeline = complete if name is None else own
+    names = {get_middleware_name(each) for each in own}
     if as_json:
-        write_json([_row(middleware) for middleware in pipeline])
+        write_json([_row(middleware, names) for middleware in pipeline])
         return
     guards = describe_guards(complete, services)
-    added = _describe_added(complete, {each.name for each in guards} | {get_middleware_name(each) for each in pipeline})
+    added = _explain_additions(complete, names | {each.name for each in guards})
     write_lines([*pipeline.explain().splitlines(), *added, "", "Guards", *format_guards(guards)])
 
 
-def _describe_added(complete: Pipeline, known: Collection[str]) -> list[str]:
-    """Return the lines on what a host adds to a chain besides the guards."""
-    found = {get_middleware_name(each): read_order_constraints(each).acts for each in complete}
-    added = [(name, "; ".join(acts.values())) for name, acts in found.items() if name not in known]
-    return ["", "Added by a host", *format_rows(added)] if added else []
+def _explain_additions(complete: Pipeline, known: Collection[str]) -> list[str]:
+    """Return the lines that say why a host adds what it adds to a chain besides the guards."""
+    names = [name for each in complete if (name := get_middleware_name(each)) not in known]
+    reasons = [(name, reason) for name in names if (reason := explain_addition(name)) is not None]
+    return ["", "Added by a host", *format_rows(reasons)] if reasons else []
 
 
-def _row(middleware: Any) -> dict[str, Any]:
-    place = read_order_constraints(middleware)
-    return {"name": get_middleware_name(middleware), "zone": place.zone, "acts": dict(place.acts)}
+def _row(middleware: Any, own: Collection[str]) -> dict[str, Any]:
+    place, name = read_order_constraints(middleware), get_middleware_name(middleware)
+    reason = None if name in own else explain_addition(name)
+    return {"name": name, "zone": place.zone, "acts": dict(place.acts), "reason": reason}

@@ -2,12 +2,11 @@
 
 import asyncio
 
-from sophon.chain.pipeline import Next, Pipeline
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.checkpoint_store import stage_checkpoint
-from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop
 
 
 class Checkpoints:
@@ -23,6 +22,8 @@ class Checkpoints:
     unique = True
     calls_next = True
     after = ("AgenticLoop",)
+    follows = ("AgenticLoop",)
+    placed_with = ("AgenticLoop",)
     before = ("ParallelExecution", "Approval", "ToolExecution", "LlmInvoker")
     acts = {"tool batch": "stores the turn's state before its tool calls run"}  # noqa: RUF012 - plain data, as in every middleware
 
@@ -38,11 +39,3 @@ class Checkpoints:
         if active_run is not None and active_run.ctx is not None and ctx.settling:
             stage_checkpoint(self._event_bus, active_run, active_run.ctx)
         await next(ctx)
-
-
-def insert_checkpoints(chain: Pipeline, active_runs: ActiveRuns, event_bus: EventBus) -> Pipeline:
-    """Return the chain with `Checkpoints` after its AgenticLoop; without an AgenticLoop, return it unchanged."""
-    for index, middleware in enumerate(chain):
-        if isinstance(middleware, AgenticLoop):
-            return Pipeline.compose(*chain[: index + 1], Checkpoints(active_runs, event_bus), *chain[index + 1 :])
-    return chain

@@ -10,8 +10,7 @@ from sophon.agents.routing import AgentRoute, route_to_agent
 from sophon.agents.runtime import AgentRuntime
 from sophon.builtin_tools.agents import agent_tools
 from sophon.builtin_tools.skills import load_skill_instructions
-from sophon.chain.insertion import insert_in_front
-from sophon.chain.pipeline import Next, Pipeline
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.events import AgentSelected
@@ -179,11 +178,3 @@ def _offer_tools(ctx: Context, *, has_all: bool) -> None:
         ctx.tools = kept
     elif has_all:
         ctx.tools = registered
-
-
-def add_agents(chain: Pipeline) -> Pipeline:
-    """Return the chain with Agents in front of the first middleware that must come after it.
-
-    A chain that has it, or none of these middlewares, is returned as it is. Raises CompositionError.
-    """
-    return insert_in_front(chain, Agents())

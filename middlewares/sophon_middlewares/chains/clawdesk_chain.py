@@ -3,6 +3,7 @@
 from typing import Final
 
 from sophon.chain.pipeline import Pipeline
+from sophon.chain.placement import Additions, compose_with
 from sophon_middlewares.chains.constants import CLAWDESK
 from sophon_middlewares.chains.stage_names import as_stage
 from sophon_middlewares.guards.authorization import Authorization
@@ -37,28 +38,39 @@ LOOP_LIMITS: Final = LoopLimits(
 """Published thresholds of the loop detector."""
 
 
-def compose_clawdesk(*, traced: bool = True) -> Pipeline:
+def compose_clawdesk(added: Additions, *, traced: bool) -> Pipeline:
     """Return the chain, with the trace that the published one writes of each request if `traced`."""
-    return Pipeline.compose(
+    return compose_with(
+        added,
         as_stage("1 AuthResolve, 2 HistorySanitize", SessionEvents()),
+        "ReplyRedaction",
         *([as_stage("each request", Trace())] if traced else []),
+        *("Learning", "Scoring"),
         ChainDefaults(CLAWDESK),
         PublishedStage("auth_resolve"),
         as_stage("1 AuthResolve", Preferences()),
         Budget(),
         PublishedStage("history_sanitize"),
         PublishedStage("context_guard"),
+        "Agents",
         as_stage("3 ContextGuard", CapabilityRouting()),
         as_stage("2 HistorySanitize, 3 ContextGuard", ContextWindow()),
+        *("Memory", "Skills"),
         PublishedStage("tool_split"),
         as_stage("4 ToolSplit", ToolSplit()),
+        "CustomTools",
         PromptToolBridge(),
         # on the way out: the sixth stage judges what the fifth did
         as_stage("6 FailoverDecide", PublishedStage("failover_decide", leaves=True)),
         PublishedStage("execute"),
+        *("ActionAnnouncer", "ResponseValidator", "UrlOutcomes", "DecisionLayer"),
         as_stage("5 Execute", AgenticLoop(options=LoopOptions(limits=LOOP_LIMITS))),
+        "Checkpoints",
         ParallelExecution(),
+        *("Audit", "Redaction"),
         as_stage("4 ToolSplit", Authorization()),  # the policy again, when a call is proposed and before it runs
+        *("RateLimit", "IntentGate", "OffTheRecord", "Integrity"),
+        *("InformationFlow", "Protection", "Shield", "Snapshot", "Sandbox", "Simulation"),
         Approval(),
         ToolExecution(),
         as_stage("5 Execute, 6 FailoverDecide", LlmInvoker()),

@@ -1,6 +1,7 @@
 """The chain `clawft`: six stages for each model call. See docs/clawft.md."""
 
 from sophon.chain.pipeline import Pipeline
+from sophon.chain.placement import Additions, compose_with
 from sophon_middlewares.chains.constants import CLAWFT
 from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop
 from sophon_middlewares.inner.approval.approval import Approval
@@ -18,16 +19,23 @@ from sophon_middlewares.stages.published_settings import ChainDefaults
 from sophon_middlewares.stages.transport import Transport
 
 
-def compose_clawft() -> Pipeline:
+def compose_clawft(added: Additions) -> Pipeline:
     """Return the chain."""
-    return Pipeline.compose(
+    return compose_with(
+        added,
         # once per turn
         SessionEvents(),
+        *("Trace", "ReplyRedaction"),
         ChainDefaults(CLAWFT),
+        "Preferences",
         Budget(),
+        *("Agents", "CustomTools", "Skills", "ActionAnnouncer", "ResponseValidator", "UrlOutcomes", "DecisionLayer"),
         # the tool loop: settling passes end in ToolExecution
         AgenticLoop(),
+        "Checkpoints",
         ParallelExecution(),
+        *("Audit", "Redaction", "Authorization", "RateLimit", "IntentGate", "OffTheRecord", "Integrity"),
+        *("InformationFlow", "Protection", "Shield", "Snapshot", "Sandbox", "Simulation"),
         Approval(),
         ToolExecution(),
         # the six stages, once for each model call; learner and scorer act on the way out
@@ -36,6 +44,7 @@ def compose_clawft() -> Pipeline:
         Classification(),
         CapabilityRouting(is_stage=True),
         Assembler(),
+        "Memory",
         PromptToolBridge(),
         Transport(),
     )

@@ -1,6 +1,7 @@
 """The chain `openparallax`: tools on demand, a security engine around each call. Source: OpenParallax."""
 
 from sophon.chain.pipeline import Pipeline
+from sophon.chain.placement import Additions, compose_with
 from sophon_middlewares.chains.constants import OPENPARALLAX
 from sophon_middlewares.chains.stage_names import as_stage
 from sophon_middlewares.guards.audit import Audit
@@ -27,29 +28,40 @@ from sophon_middlewares.stages.sequential_execution import SequentialExecution
 from sophon_middlewares.stages.tools_on_demand import ToolsOnDemand
 
 
-def compose_openparallax() -> Pipeline:
+def compose_openparallax(added: Additions) -> Pipeline:
     """Return the chain. One call runs at a time, as published."""
-    return Pipeline.compose(
+    return compose_with(
+        added,
         as_stage("1 Ingestion, 2a LoadHistory, 5 Completion", SessionEvents()),
+        *("Trace", "Learning", "Scoring"),
         ChainDefaults(OPENPARALLAX),
+        "Preferences",
         Budget(),
+        "Agents",
         CapabilityRouting(),
         as_stage("2b SystemPrompt", SystemPrompt()),
         as_stage("2c StaleResults, 2d Compaction", ContextWindow()),
+        *("Memory", "Skills"),
         as_stage("2e LoadTools", ToolsOnDemand()),
         ReplyRedaction(),
+        "CustomTools",
         PromptToolBridge(),
+        *("ActionAnnouncer", "ResponseValidator", "UrlOutcomes", "DecisionLayer"),
         as_stage("3 ReasoningLoop", AgenticLoop(options=LoopOptions(announces_rounds=False))),
+        "Checkpoints",
         as_stage("3 ReasoningLoop", SequentialExecution()),
         # 4: what becomes of a proposed call, in the engine
         as_stage("4 Audit", Audit()),
         as_stage("4 StreamingRedactor", Redaction()),
+        "Authorization",
         as_stage("4 Shield, rate limit", RateLimit()),
+        *("IntentGate", "OffTheRecord"),
         as_stage("4 ActionHash", Integrity()),
         as_stage("4 InformationFlow", InformationFlow()),
         as_stage("4 Protection", Protection(demands_tiers=True)),
         as_stage("4 Shield, tiers 0 to 2", Shield(announces_calls=True)),
         as_stage("4 Chronicle", Snapshot()),
+        *("Sandbox", "Simulation"),
         as_stage("4 Shield, tier 3", Approval()),
         as_stage("4 Execute", ToolExecution()),
         as_stage("2f StreamWithTools", LlmInvoker()),

@@ -1,6 +1,7 @@
 """The chain `wasp`: rules before the model, checks of the reply behind it. Source: WASP."""
 
 from sophon.chain.pipeline import Pipeline
+from sophon.chain.placement import Additions, compose_with
 from sophon_middlewares.chains.constants import WASP
 from sophon_middlewares.chains.stage_names import as_stage
 from sophon_middlewares.decisions.decision_layer import DecisionLayer
@@ -32,20 +33,26 @@ from sophon_middlewares.stages.tool_split import ToolSplit
 from sophon_middlewares.traces.trace import Trace
 
 
-def compose_wasp(*, traced: bool = True) -> Pipeline:
+def compose_wasp(added: Additions, *, traced: bool) -> Pipeline:
     """Return the chain, with the trace that the published one writes of each request if `traced`.
 
     What acts on the way out stands outside of what it judges, in reverse order.
     """
-    return Pipeline.compose(
+    return compose_with(
+        added,
         as_stage("1 PerChatLock, 12 ChannelPostProcessing", SessionEvents()),
         *([as_stage("each request", Trace())] if traced else []),
+        *("Learning", "Scoring"),
         ChainDefaults(WASP),
+        "Preferences",
         Budget(),
+        "Agents",
         CapabilityRouting(),
         as_stage("6 ContextBuilder", ContextWindow()),
+        *("Memory", "Skills"),
         as_stage("5 CapabilityEngine", ToolSplit()),
         ReplyRedaction(),
+        "CustomTools",
         PromptToolBridge(dialect=SkillCalls()),
         as_stage("2 LowIntentGuard, 3 AutoDetect, 4 DecisionLayer", DecisionLayer()),
         StageMark("context_builder"),
@@ -55,11 +62,14 @@ def compose_wasp(*, traced: bool = True) -> Pipeline:
         as_stage("7 LlmLoop, request budget", RequestBudget()),
         Planning(),
         as_stage("7 LlmLoop", AgenticLoop()),
+        "Checkpoints",
         ParallelExecution(),
         as_stage("7 SkillExecutor, audit", Audit()),
         as_stage("7 SkillExecutor, redaction", Redaction()),
+        "Authorization",
         as_stage("7 SkillExecutor, cooldown and rate limit", RateLimit()),
         as_stage("7 IntentGate", IntentGate()),
+        *("OffTheRecord", "Integrity", "InformationFlow", "Protection", "Shield", "Snapshot", "Sandbox"),
         as_stage("7 SkillExecutor, simulation", Simulation()),
         Approval(),
         as_stage("7 SkillExecutor", ToolExecution()),

@@ -5,8 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from sophon.chain.insertion import insert_in_front
-from sophon.chain.pipeline import Next, Pipeline
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.decisions import Decided, decide, is_low_intent
 from sophon.decisions.fast_path_tools import find_tool, fit_arguments
@@ -170,11 +169,6 @@ def _offer(ctx: Context, name: str) -> Tool | None:
     if isinstance(ctx.tools, list) and tool not in ctx.tools:
         ctx.tools.append(tool)
     return tool
-
-
-def add_decisions(chain: Pipeline) -> Pipeline:
-    """Return the chain with DecisionLayer in front of Planning, or of the inner zone; one that has it unchanged."""
-    return insert_in_front(chain, DecisionLayer())
 
 
 class HintLayer:

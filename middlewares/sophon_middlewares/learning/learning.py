@@ -40,6 +40,8 @@ class Learning:
     unique = True
     calls_next = True
     after = ("SessionEvents",)
+    follows = ("Trace", "SessionEvents")
+    placed_with = ("SessionEvents",)  # without it a turn stores nothing
     before = ("Scoring", "Classification", "CapabilityRouting", "ContextWindow", "ToolFilter", "Planning", "LlmInvoker")
     repeats_after = ("ToolExecution",)
     requires = ("Scoring",)

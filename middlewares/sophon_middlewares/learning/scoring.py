@@ -22,6 +22,8 @@ class Scoring:
     unique = True
     calls_next = True
     after = ("SessionEvents", "Learning")
+    follows = ("Learning",)
+    placed_with = ("SessionEvents",)
     before = ("Classification", "CapabilityRouting", "ContextWindow", "ToolFilter", "Planning", "LlmInvoker")
     repeats_after = ("ToolExecution",)
     acts = {"turn": "scorer: scores the answer on its way out"}

@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from sophon.chain.insertion import insert_at, insert_in_front
-from sophon.chain.pipeline import Middleware, Next, Pipeline
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import StoreError
 from sophon.events import MemoryRecalled
@@ -21,7 +20,6 @@ from sophon.stores.memories.workspace_files import MEMORY_FILE, find_said
 from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
 from sophon.turn.chat_overrides import find_chat_overrides
 from sophon_middlewares.memory.memory_layer import MemoryLayer
-from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.context_window.fact_flush import HAS_MEMORY
 from sophon_middlewares.outer.context_window.room import ROOM_FILLERS
 
@@ -57,6 +55,7 @@ class Memory:
     unique = True
     calls_next = True
     after = ("ContextWindow",)
+    follows = ("ContextWindow",)  # which counts what Memory adds
     before = ("ToolFilter", "PromptToolBridge", "Planning")
     repeats_after = ("ToolExecution",)
     acts: ClassVar[Mapping[str, str]] = {
@@ -159,20 +158,3 @@ def _find_recalling_agent(ctx: Context) -> str | None:
     if agent is None:
         return None if ctx.depth else MAIN_AGENT
     return None if agent.memory == "none" else agent.name
-
-
-def add_memory(chain: Pipeline, folder: Path | None, daily_log: DailyLog | None = None) -> Pipeline:
-    """Return the chain with Memory directly behind the context window, which counts what Memory adds.
-
-    Without a context window it stands in front of the first middleware that must come after it. A chain that has
-    Memory, or none of these middlewares, is returned as it is. Raises CompositionError.
-    """
-    memory = Memory(folder, daily_log=daily_log)
-    window = next((at for at, each in enumerate(chain) if _is_window(each)), None)
-    if window is None or any(isinstance(each, Memory) for each in chain):
-        return insert_in_front(chain, memory)
-    return insert_at(chain, window + 1, memory)
-
-
-def _is_window(middleware: Middleware) -> bool:
-    return isinstance(middleware, ContextWindow) or "ContextWindow" in getattr(middleware, "provides", ())

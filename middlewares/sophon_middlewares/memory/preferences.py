@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from sophon.chain.insertion import insert_in_front
-from sophon.chain.pipeline import Next, Pipeline
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import NotFound, StoreError
 from sophon.extensions import Key
@@ -73,8 +72,3 @@ def _find_model(ctx: Context, name: str) -> str | None:
         return ctx.services.gateway.find(name).info.id
     except NotFound:
         return None
-
-
-def add_preferences(chain: Pipeline) -> Pipeline:
-    """Return the chain with Preferences in front of the first middleware that must come after it."""
-    return insert_in_front(chain, Preferences())

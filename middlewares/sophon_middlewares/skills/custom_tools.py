@@ -1,8 +1,7 @@
 """Custom tools: registers those that changed, and offers a turn only its own user's and the shared ones."""
 
 from sophon.builtin_tools.custom_tools import refresh_custom_tools
-from sophon.chain.insertion import insert_in_front
-from sophon.chain.pipeline import Next, Pipeline
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.processes.sandbox_probe import probe_sandbox
 from sophon.turn.permissions import is_owned_by_other
@@ -43,11 +42,3 @@ class CustomTools:
             elif has_all:
                 ctx.tools = tools
         await next(ctx)
-
-
-def add_custom_tools(chain: Pipeline) -> Pipeline:
-    """Return the chain with CustomTools in front of the first middleware that must come after it.
-
-    A chain that has it, or none of these middlewares, is returned as it is. Raises CompositionError.
-    """
-    return insert_in_front(chain, CustomTools())

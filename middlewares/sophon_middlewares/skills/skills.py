@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from sophon.builtin_tools.skill_scripts import create_script_tools
 from sophon.builtin_tools.skills import LOADED_SKILLS, list_files, load_skill_instructions, note_loaded, skill_tools
-from sophon.chain.insertion import insert_in_front
-from sophon.chain.pipeline import Next, Pipeline
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.events import SkillsOffered
@@ -224,14 +223,6 @@ async def _check(ctx: Context, call: ToolCall) -> str | None:
     if allowed is None or call.name in allowed:
         return None
     return f"the loaded skills allow only these tools: {', '.join(sorted(allowed))}; {call.name} may not run"
-
-
-def add_skills(chain: Pipeline) -> Pipeline:
-    """Return the chain with Skills in front of the first middleware that must come after it.
-
-    A chain that has Skills, or none of these middlewares, is returned as it is. Raises CompositionError.
-    """
-    return insert_in_front(chain, Skills())
 
 
 async def find_selected(ctx: Context, skills: SkillSet, selector: InstructionSelector) -> SelectedSkills | None:

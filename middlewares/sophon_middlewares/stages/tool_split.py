@@ -20,6 +20,7 @@ class ToolSplit:
     unique = True
     calls_next = True
     after = ("SessionEvents", "CapabilityRouting", "ContextWindow")
+    follows = ("PublishedStage",)  # the stage that begins with the split
     before = ("PromptToolBridge", "Planning", "AgenticLoop", "LlmInvoker")
     acts: ClassVar[Mapping[str, str]] = {"turn": "offers the tools that the person may use; without any, text only"}
 

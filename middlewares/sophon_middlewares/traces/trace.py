@@ -7,9 +7,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.chain.insertion import insert_at
-from sophon.chain.order_constraints import get_middleware_name
-from sophon.chain.pipeline import Next, Pipeline
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.context.context import STAGE_TIMES
 from sophon.errors import SophonError, StoreError
@@ -63,6 +61,7 @@ class Trace:
     zone = "outer"
     unique = True
     calls_next = True
+    outermost = True
     times_stages = True
     after = ("SessionEvents",)
     before = (
@@ -186,17 +185,6 @@ def describe_failure(ctx: Context, error: BaseException) -> TraceEnd:
         iterations=ctx.iteration,
         usage=_metered(ctx),
     )
-
-
-def add_trace(chain: Pipeline) -> Pipeline:
-    """Return the chain with Trace behind its SessionEvents, or as its first middleware.
-
-    A chain that has it is returned as it is. Raises CompositionError.
-    """
-    names = [get_middleware_name(each) for each in chain]
-    if "Trace" in names:
-        return chain
-    return insert_at(chain, names.index("SessionEvents") + 1 if "SessionEvents" in names else 0, Trace())
 
 
 def _metered(ctx: Context) -> Usage | None:

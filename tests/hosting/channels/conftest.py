@@ -27,7 +27,7 @@ from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.in_memory import MemoryQueue
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import find_guards
 from tests.channels.email.page_package import email_package as email_package
 from tests.channels.telegram.conftest import api as api
 
@@ -185,7 +185,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             )
             host = Host(
                 services,
-                add_guards(twelve(services), services.settings.guards) if guarded else twelve(services),
+                twelve(services, find_guards(services.settings.guards)) if guarded else twelve(services),
                 queue=MemoryQueue(capacity, clock=services.clock),
                 approvers=switchboard.approvers,
                 several_users=True,

@@ -62,6 +62,15 @@ def test_what_a_host_adds_to_a_chain_stands_below_it(sophon: Command) -> None:
     ]
 
 
+def test_each_addition_is_shown_with_the_setting_that_says_so(sophon: Command) -> None:
+    rows = {each["name"]: each["reason"] for each in sophon("chain", "--json").json}
+    assert rows["Trace"].startswith("Traces.Enabled: ")
+    assert rows["Shield"].startswith("Guards.Shield.Enabled: ")
+    assert rows["Approval"] is None
+    added = sophon("chain").out.partition("\nAdded by a host\n")[2].partition("\n\n")[0]
+    assert rows["Trace"] in added
+
+
 def test_a_chain_of_ones_own_is_shown_and_run(sophon: Command, folder: Path) -> None:
     (folder / "own.py").write_text(
         "from sophon import Pipeline, Response\n"

@@ -15,7 +15,8 @@ from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.learning.insertion import add_learning
+from sophon_middlewares.learning.learning import Learning
+from sophon_middlewares.learning.scoring import Scoring
 
 EXPIRY = timedelta(minutes=10)
 ASKED = "when does the post office in our street open"
@@ -38,7 +39,7 @@ class Shop:
             store=SqlHostStore("memory://", clock=self.clock),
         )
         self.services.policies = VectorPolicyCache(self.clock.now)
-        self.host = Host(self.services, add_learning(twelve(self.services), self.services.settings))
+        self.host = Host(self.services, twelve(self.services, {"Learning": Learning(), "Scoring": Scoring()}))
 
     def _model(self, name: str, price: int) -> FunctionModel:
         async def answer(request: ModelRequest) -> str:

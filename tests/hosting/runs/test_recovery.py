@@ -8,7 +8,7 @@ from sophon.events import StreamReset, TaskFailed
 from sophon_hosting.features.queue.dead_letters import retry_task
 from sophon_hosting.host import Host
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import find_guards
 from tests.units_of_work import store_checkpoint
 
 
@@ -63,7 +63,7 @@ async def test_a_tool_that_may_have_run_is_not_run_again(world) -> None:
 
 async def test_the_audit_log_has_what_became_of_a_call_that_was_cut_off(world) -> None:
     def guarded(services):
-        return add_guards(twelve(services), services.settings.guards)
+        return twelve(services, find_guards(services.settings.guards))
 
     first: Host = world.host(chain=guarded)
     await first.start()

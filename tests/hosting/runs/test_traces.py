@@ -6,18 +6,19 @@ from typing import Any
 import pytest
 
 from sophon import Decision
+from sophon.chain.placement import place
 from sophon.stores.runs.contract import Run
 from sophon_hosting.host import Host
 from sophon_hosting.runs.traces import find_trace_origin
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.traces.trace import add_trace
+from sophon_middlewares.traces.trace import Trace
 from tests.hosting.runs.conftest import World
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 def traced(services: Any) -> Any:
-    return add_trace(twelve(services))
+    return place(twelve(services), [Trace()])
 
 
 async def finish(world: World, host: Host, text: str) -> Run:

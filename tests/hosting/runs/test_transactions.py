@@ -40,8 +40,8 @@ from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.runs.turn_store import TurnStore
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import clawft, twelve
-from sophon_middlewares.guards.insertion import add_guards
-from sophon_middlewares.learning.insertion import add_learning
+from sophon_middlewares.chains.additions import find_guards
+from sophon_middlewares.learning.learning import Learning
 from sophon_middlewares.learning.scoring import Scoring
 from tests import postgres
 from tests.databases import SQLITE, copy_database
@@ -137,7 +137,7 @@ async def busy(store: Store, clock: VirtualClock, looking: Looking) -> AsyncIter
         events=EventRecorder(),
         settings={"AgentExecution": {"MaxConcurrentTasks": 8}},
     )
-    host = Host(services, add_guards(twelve(services), services.settings.guards))
+    host = Host(services, twelve(services, find_guards(services.settings.guards)))
     await host.start()
     yield host
     await host.shutdown(grace_seconds=0)
@@ -218,7 +218,7 @@ async def test_a_turn_that_is_learnt_from_commits_no_more(
         def score(self, turn: ScoredTurn) -> Fitness:
             return Fitness(1, 1, 1, 1, 1)
 
-    learning = list(add_learning(twelve(services), services.settings))
+    learning = list(twelve(services, {"Learning": Learning(), "Scoring": Scoring()}))
     host = Host(services, Pipeline.compose(*learning[:2], Scoring(scorer=Praise()), choose_tier, *learning[3:]))
     await host.start()
     done = await run(host, "hello 0")
@@ -502,7 +502,7 @@ async def writing(store: Store, clock: VirtualClock, tmp_path: Path) -> AsyncIte
         folder=tmp_path,
         settings={"Approval": {"AutoApproveUpTo": "High"}, "Planning": {"Mode": "Never"}},
     )
-    host = Host(services, add_guards(twelve(services), services.settings.guards))
+    host = Host(services, twelve(services, find_guards(services.settings.guards)))
     await host.start()
     yield host
     await host.shutdown(grace_seconds=0)

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from sophon import Context
-from sophon.chain.insertion import insert_at
+from sophon import Context, Pipeline, Services
 from sophon.chain.pipeline import Next
 from sophon.events import AgentStatus, Event, StageCompleted, TaskCompleted, ToolCallStarted
 from sophon_middlewares.chains import twelve
@@ -42,9 +41,14 @@ class OwnEvents:
         ctx.emit(self._build())
 
 
+def with_events(services: Services, kind: str) -> Pipeline:
+    record, *others = twelve(services)
+    return Pipeline.compose(record, OwnEvents(kind), *others)
+
+
 @pytest.mark.parametrize("kind", UNENCODABLE)
 async def test_a_turn_that_emits_it_ends_once_with_all_else_that_it_tells(world: Any, kind: str) -> None:
-    host = world.host(chain=lambda services: insert_at(twelve(services), 1, OwnEvents(kind)))
+    host = world.host(chain=lambda services: with_events(services, kind))
     await host.start()
     heard: list[str] = []
     await host.event_bus.subscribe("s", lambda event: heard.append(event.name))
@@ -75,7 +79,7 @@ async def test_who_emits_it_outside_a_turn_gets_the_error_and_the_session_takes_
 async def test_a_turn_that_emits_it_can_be_cancelled_and_the_log_says_where_it_was_emitted(
     world: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    host = world.host(chain=lambda services: insert_at(twelve(services), 1, OwnEvents("durable")))
+    host = world.host(chain=lambda services: with_events(services, "durable"))
     await host.start()
     receipt = await world.send(host, "wait a")
 

@@ -20,7 +20,7 @@ from sophon.traces.trace_context import PROPAGATED, TraceContext, find_tracepare
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.traces.trace import add_trace
+from sophon_middlewares.traces.trace import Trace
 from tests.hosting.telemetry.collector import Collector, serve, values
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -63,7 +63,7 @@ class Spy:
 
 async def run(services: Services, text: str = "look", **message: Any) -> Run:
     """Run a turn on a host, and stop the host, which exports what waits."""
-    async with Host(services, add_trace(twelve(services))) as host:
+    async with Host(services, twelve(services, {"Trace": Trace()})) as host:
         receipt = await host.accept(RunRequest(text, "s", "ada", **message))
         async with asyncio.timeout(30):
             while not (found := await services.store.runs.get(receipt.task_id)).is_finished:

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sophon import Decision, Pipeline, Services
+from sophon.chain.placement import place
 from sophon.context import Context, Step
 from sophon.events import AgentSelected
 from sophon.messages import ToolCall
@@ -14,7 +15,7 @@ from sophon.testing import FunctionModel
 from sophon.turn.agent import TURN_AGENT, TurnAgent, filter_by_agents
 from sophon.turn.permissions import filter_permitted
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
-from sophon_middlewares.agents.agents import Agents, add_agents
+from sophon_middlewares.agents.agents import Agents
 from sophon_middlewares.chains import clawft, twelve
 from tests.agents import Workshop, ask, call
 from tests.gate import Gate
@@ -221,18 +222,18 @@ async def test_a_restored_turn_stays_with_its_agent(shop: Workshop) -> None:
 
 def test_it_stands_in_front_of_routing_and_once() -> None:
     services = Services()
-    names = [type(each).__name__ for each in add_agents(add_agents(twelve(services)))]
+    names = [type(each).__name__ for each in place(place(twelve(services), [Agents()]), [Agents()])]
     assert names.count("Agents") == 1
     assert names.index("Agents") == names.index("CapabilityRouting") - 1
-    assert any(isinstance(each, Agents) for each in add_agents(clawft(services)))
+    assert any(isinstance(each, Agents) for each in place(clawft(services), [Agents()]))
     small = Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker())
-    assert type(add_agents(small)[0]) is Agents
+    assert type(place(small, [Agents()])[0]) is Agents
 
 
 async def test_without_agents_the_middleware_does_nothing() -> None:
     services = Services(models=FunctionModel(lambda request: _say("ok")))
     assert services.agents is None
-    response = await add_agents(twelve(services)).run(services.turn("@helper hello"))
+    response = await place(twelve(services), [Agents()]).run(services.turn("@helper hello"))
     assert response.text == "ok"
 
 

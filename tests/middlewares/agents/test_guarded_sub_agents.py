@@ -7,11 +7,12 @@ import pytest
 from sophon import Risk, tool
 from sophon.approvals import Decision
 from sophon.builtin_tools.agents import agents_run
+from sophon.chain.placement import place
 from sophon.errors import CompositionError
 from sophon.events import GuardVerdict
 from sophon.stores.grants.contract import StandingGrant
 from sophon.tools.tool import Tool
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
 from tests.agents import Workshop, ask, call
 from tests.gate import Gate
 
@@ -22,7 +23,7 @@ def guarded(folder: Path, **guards: object) -> Workshop:
     shop = Workshop(folder, Guards={**FLOW, **guards}, Tools={"FilesRoot": str(folder / "files")})
     shop.write("helper")
     shop.open()
-    shop.chain = add_guards(shop.chain, shop.services.settings.guards)
+    shop.chain = place(shop.chain, find_guards(shop.services.settings.guards).values(), GUARD_ORDER)
     return shop
 
 

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from sophon import Services
+from sophon.chain.placement import place
 from sophon.events import SubAgentChanged
 from sophon.models.offline import OfflineModel
 from sophon.testing import EventRecorder
-from sophon_middlewares.agents.agents import add_agents
+from sophon_middlewares.agents.agents import Agents
 from sophon_middlewares.chains import twelve
 
 
@@ -15,7 +16,7 @@ async def test_the_offline_model_asks_an_agent(tmp_path: Path) -> None:
     (tmp_path / "counter.md").write_text(f"---\n{front}\n---\nYou count.\n")
     events = EventRecorder()
     services = Services(models=OfflineModel(), settings={"Agents": {"Directory": str(tmp_path)}}, events=events)
-    response = await add_agents(twelve(services)).run(services.turn("Ask agent counter to calculate 17 * 23"))
+    response = await place(twelve(services), [Agents()]).run(services.turn("Ask agent counter to calculate 17 * 23"))
     assert "The agent counter answered:" in response.text
     assert "391" in response.text
     assert [each.state for each in events.of(SubAgentChanged)] == ["spawning", "working", "completed"]

@@ -2,16 +2,17 @@
 
 from pathlib import Path
 
+from sophon.chain.placement import place
 from sophon.traces.serialization import trace_from_json, trace_to_json, trace_to_stored
 from sophon.traces.trace import Trace
 from sophon_hosting.features.traces.trace_text import format_trace_tree
-from sophon_middlewares.traces.trace import add_trace
+from sophon_middlewares.traces.trace import Trace as TraceMiddleware
 from tests.agents import Workshop, ask, call
 
 
 async def trace_of(shop: Workshop) -> Trace:
     services = shop.open()
-    shop.chain = add_trace(shop.chain)
+    shop.chain = place(shop.chain, [TraceMiddleware()])
     await shop.run()
     (found,) = await services.store.traces.list()
     return found

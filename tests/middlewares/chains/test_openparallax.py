@@ -11,13 +11,14 @@ import pytest
 
 from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Risk, Services, Tool, ToolCall, tool
 from sophon.approvals import ApprovalRequest
+from sophon.chain.placement import place
 from sophon.errors import CompositionError
 from sophon.events import GuardVerdict
 from sophon.security.information_flow.taint import Taint
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, Protection, Shield, ToolExecution
 from sophon_middlewares.chains import openparallax
-from sophon_middlewares.memory.memory import add_memory
+from sophon_middlewares.memory.memory import Memory
 from tests.middlewares.guards.conftest import Gate
 
 
@@ -145,7 +146,7 @@ async def test_what_each_prompt_has_of_a_person_closes_a_way_out_only_with_text_
     services = build(tmp_path, script(load("desk"), ModelResponse("", [mail]), "done"), tools=[send_email], gate=gate)
     ctx = services.turn("Tell a@b.c that I am late")
     ctx.tally.taint = taint
-    await add_memory(openparallax(services), tmp_path).run(ctx)
+    await place(openparallax(services), [Memory(tmp_path)]).run(ctx)
     assert results_of(ctx) == results
     assert len(gate.asked) == (taint != Taint())
 

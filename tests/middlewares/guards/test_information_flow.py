@@ -33,9 +33,9 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, ToolExecution
 from sophon_middlewares.chains import twelve
+from sophon_middlewares.chains.additions import find_guards
 from sophon_middlewares.guards.flow_taint import load_session_taint
 from sophon_middlewares.guards.information_flow import InformationFlow
-from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.guards.redaction import Redaction
 from tests.middlewares.guards.conftest import Gate
 
@@ -585,7 +585,7 @@ async def test_a_file_of_a_message_that_was_compacted_away_still_counts(files: d
         approvals=gate,
         settings={"Guards": {"InformationFlow": {"Mode": "Enforce"}}, "Planning": {"Mode": "Never"}},
     )
-    chain = add_guards(twelve(services), services.settings.guards)
+    chain = twelve(services, find_guards(services.settings.guards))
     (tmp_path / "data/files").mkdir(parents=True)
     (tmp_path / "data/files/notes.txt").write_text("4711")
 

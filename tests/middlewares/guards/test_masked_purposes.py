@@ -21,13 +21,14 @@ from sophon import (
     ToolCall,
     tool,
 )
+from sophon.chain.placement import place
 from sophon.errors import ProviderUnavailable
 from sophon.events import GuardVerdict
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares import MaskPersonalData
-from sophon_middlewares.agents.agents import add_agents
+from sophon_middlewares.agents.agents import Agents
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
 from sophon_middlewares.guards.simulation import MARKER
 from sophon_middlewares.stages.direct_call import DIRECT_CALL, build_direct_chain
 from tests.gate import Gate
@@ -147,12 +148,16 @@ class Product:
         )
         assert self.services.agents is not None
         self.services = self.services.with_parts(agents=self.services.agents.with_chains(self.find_chain))
-        self.chain = add_guards(add_agents(masked(self.services, chain)), self.services.settings.guards)
+        self.chain = self.complete(masked(self.services, chain))
+
+    def complete(self, chain: Pipeline) -> Pipeline:
+        added = {"Agents": Agents(), **find_guards(self.services.settings.guards)}
+        return place(chain, added.values(), GUARD_ORDER)
 
     def find_chain(self, name: str) -> Pipeline:
         """A chain of another name, in which nobody has put MaskPersonalData."""
         assert name == "plain"
-        return add_guards(add_agents(twelve(self.services)), self.services.settings.guards)
+        return self.complete(twelve(self.services))
 
     async def run(self, text: str = TEXT, **turn: Any) -> tuple[str, Context]:
         ctx = self.services.turn(text, session_id="s", **turn)

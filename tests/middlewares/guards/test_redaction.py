@@ -9,6 +9,7 @@ import pytest
 
 from sophon import Context, ModelRequest, ModelResponse, Next, Pipeline, Response, Risk, Services, ToolCall, tool
 from sophon.chain.order_constraints import get_middleware_name
+from sophon.chain.placement import place
 from sophon.events import Reasoning, ReasoningChunk, StreamChunk, ToolCallCompleted, ToolCallStarted
 from sophon.messages import Message as ChatMessage
 from sophon.models.model import Call, Purpose
@@ -25,7 +26,7 @@ from sophon_middlewares import (
     ToolExecution,
 )
 from sophon_middlewares.chains import CHAINS, twelve
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
 from sophon_middlewares.guards.model_redaction import redact_turn
 from sophon_middlewares.tool_calls import result_redaction
 from tests.middlewares.guards.conftest import GuardedTurn, shell_call, write_call
@@ -203,7 +204,7 @@ async def test_what_is_held_back_of_a_failed_attempt_is_not_shown(function_calli
     events = EventRecorder()
     model = FunctionModel(FailingOnce(), function_calling=function_calling)
     services = Services(models=model, events=events, clock=VirtualClock())
-    chain = add_guards(twelve(services), services.settings.guards)
+    chain = twelve(services, find_guards(services.settings.guards))
     response = await chain.run(services.turn("hi", session_id="s", stream=True))
 
     assert response.text == "Good day"
@@ -227,7 +228,7 @@ async def test_a_call_in_the_text_of_a_model_keeps_its_arguments(turn: GuardedTu
 
     services = Services(models=FunctionModel(answer, function_calling=False), tools=[length])
     ctx = services.turn("hi", session_id="s")
-    await add_guards(twelve(services), services.settings.guards).run(ctx)
+    await twelve(services, find_guards(services.settings.guards)).run(ctx)
 
     assert seen == [SECRET]
     assert [each.content.strip() for each in ctx.messages if each.tool_calls] == ["Now [REDACTED]:"]
@@ -293,7 +294,7 @@ async def test_a_secret_cut_over_chunks_never_leaves_a_stream(cut: int) -> None:
     events = EventRecorder()
     model = Streaming(["Your key ", SECRET[:cut], SECRET[cut:], " is fine."], reasoning=f"It is {SECRET}.")
     services = Services(models=FunctionModel(model), events=events)
-    chain = add_guards(twelve(services), services.settings.guards)
+    chain = twelve(services, find_guards(services.settings.guards))
     response = await chain.run(services.turn("hi", session_id="s", stream=True))
 
     assert response.text == "Your key [REDACTED] is fine."
@@ -344,7 +345,7 @@ async def test_votes_and_plans_are_asked_without_the_secrets_of_the_settings_and
         ChatMessage("tool", ENV_FILE, tool_call_id="c"),
         ChatMessage("assistant", "I looked"),
     ]
-    await add_guards(twelve(services), services.settings.guards).run(ctx)
+    await twelve(services, find_guards(services.settings.guards)).run(ctx)
     KNOWN_SECRETS.restore(before)
 
     asked = [(each.purpose, "".join(message.content for message in each.messages)) for each in model.requests]
@@ -362,7 +363,7 @@ async def test_a_summary_holds_no_secret_for_the_model_nor_in_the_session(name: 
 
     model = FunctionModel(answer, context_window=4000)
     services = Services(models=model)
-    chain = add_guards(CHAINS[name](services), services.settings.guards)
+    chain = CHAINS[name](services, find_guards(services.settings.guards))
     for _ in range(12):
         await chain.run(services.turn("hello " + "pad " * 250, session_id="s", planning="Never"))
 
@@ -401,7 +402,9 @@ async def test_a_call_of_any_purpose_is_redacted_wherever_in_a_chain_it_is_made(
 
     model = FunctionModel(Streaming([f"It is {SECRET}."]))
     services = Services(models=model)
-    chain = add_guards(Pipeline.compose(ask, *twelve(services)[1:]), services.settings.guards)
+    chain = place(
+        Pipeline.compose(ask, *twelve(services)[1:]), find_guards(services.settings.guards).values(), GUARD_ORDER
+    )
     response = await chain.run(services.turn("hi"))
 
     assert [each.content for each in model.requests[0].messages] == ["my key is [REDACTED]"]

@@ -8,7 +8,7 @@ from sophon.settings import GuardsSettings, Settings
 from sophon.testing import ScriptedModel
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, Sandbox, ToolExecution
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import find_guards
 from tests.bubblewrap import require_sandbox
 from tests.middlewares.guards.conftest import GuardedTurn, shell_call
 
@@ -183,5 +183,5 @@ async def test_a_call_that_was_approved_for_the_sandbox_never_runs_without_it(tu
 
 def test_the_guard_stands_in_front_of_the_approval_where_it_is_enabled() -> None:
     on = GuardsSettings.model_validate({"Sandbox": {"Enabled": True}})
-    assert "Sandbox" in add_guards(twelve(Services()), on).explain()
-    assert "Sandbox" not in add_guards(twelve(Services()), GuardsSettings()).explain()
+    assert "Sandbox" in twelve(Services(), find_guards(on)).explain()
+    assert "Sandbox" not in twelve(Services(), find_guards(GuardsSettings())).explain()

@@ -1,6 +1,6 @@
 """The chain `clawft`: its stages run for each model call in the published order, over the conversations of `twelve`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,10 +15,9 @@ from sophon.routing.turn_keys import ROUTE
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, CapabilityRouting, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import CHAINS, clawft, twelve
-from sophon_middlewares.guards.insertion import add_guards
-from sophon_middlewares.learning.insertion import add_learning
+from sophon_middlewares.chains.additions import find_additions, find_guards
 from sophon_middlewares.learning.scoring import Scoring
-from sophon_middlewares.skills.skills import add_skills
+from sophon_middlewares.skills.skills import Skills
 from tests.gate import Gate
 
 STAGES = ["classifier", "router", "assembler", "transport", "scorer", "learner"]
@@ -150,16 +149,12 @@ def test_explain_names_the_published_stages_at_each_model_call_and_judges_outsid
     assert CHAINS["clawft"] is clawft
 
 
-@pytest.mark.parametrize("add", [add_guards, add_learning, add_skills])
-def test_guards_learning_and_skills_of_the_settings_fit_into_it(add: Callable[..., Pipeline]) -> None:
+def test_guards_and_skills_of_the_settings_stand_in_front_of_its_tools() -> None:
     names = ("Authorization", "RateLimit", "Protection", "InformationFlow", "Shield", "Integrity", "Audit", "Redaction")
     settings = Services(settings={"Guards": {name: {"Enabled": True} for name in names}}).settings
-    arguments = {add_guards: (settings.guards,), add_learning: (settings,), add_skills: ()}[add]
-    chain = add(clawft(Services()), *arguments)
+    chain = clawft(Services(), {**find_guards(settings.guards), "Skills": Skills()})
     last_guarded = next(index for index, each in enumerate(chain) if isinstance(each, ToolExecution))
-    added = {type(each).__name__ for each in chain[:last_guarded]}
-    expected = {add_guards: {"Audit", "Redaction", "Shield"}, add_learning: set(), add_skills: {"Skills"}}[add]
-    assert expected <= added
+    assert {"Audit", "Redaction", "Shield", "Skills"} <= {type(each).__name__ for each in chain[:last_guarded]}
 
 
 def test_a_stage_of_a_turn_may_stand_behind_the_tools_and_nowhere_else_in_the_loop() -> None:
@@ -186,7 +181,7 @@ async def test_a_turn_that_ended_in_a_loop_is_kept_once_and_routing_observes_the
 
     routing = {"Strategy": "CostAware", "Tiers": [{"Name": "all", "Models": ["function"]}]}
     services = build(models=FunctionModel(repeat), settings={"Routing": routing})
-    chain = add_learning(compose(services), services.settings)
+    chain = compose(services, find_additions(compose(services), services))
     judged = Pipeline.compose(*(Scoring(scorer=Strict()) if isinstance(each, Scoring) else each for each in chain))
     response = await judged.run(services.turn("look apple", max_iterations=rounds))
     assert response.finish_reason == reason

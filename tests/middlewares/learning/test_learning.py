@@ -6,6 +6,7 @@ import pytest
 
 from sophon import Context, ModelRequest, ModelResponse, Pipeline, Services, ToolCall, tool
 from sophon.chain.pipeline import Next
+from sophon.chain.placement import place
 from sophon.context import Step
 from sophon.errors import CompositionError, ProviderUnavailable, StoreError
 from sophon.learning.contract import ScoredTurn
@@ -15,13 +16,12 @@ from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.task_profile import TaskProfile
 from sophon.routing.route_record import RouteRecord
 from sophon.routing.turn_keys import ROUTE, SCORE, TASK_PROFILE
-from sophon.settings import Settings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import create_policy_cache
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.learning.insertion import add_learning
+from sophon_middlewares.chains.additions import find_additions
 from sophon_middlewares.learning.learning import Learning
 from sophon_middlewares.learning.scoring import Scoring
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
@@ -240,20 +240,18 @@ async def test_what_cannot_be_kept_costs_the_turn_nothing(caplog: pytest.LogCapt
     ],
 )
 def test_learning_is_added_where_the_settings_or_routing_want_it(settings: dict[str, Any], is_added: bool):
-    plain = twelve(build())
-    added = add_learning(plain, Settings.from_mapping(settings))
-    names = [type(each).__name__ for each in added]
-    assert names[:2] == ["SessionEvents", "Learning" if is_added else "Budget"]
-    assert (added is plain) != is_added
+    services = build(settings=settings)
+    added = find_additions(twelve(services), services)
+    assert ({"Learning", "Scoring"} <= added.keys()) == is_added
 
 
 def test_a_chain_that_has_learning_and_one_that_stores_nothing_stay_as_they_are():
-    wanted = Settings.from_mapping({"Learning": {"Enabled": True}})
-    added = add_learning(twelve(build()), wanted)
+    learning = [Learning(), Scoring()]
+    added = place(twelve(build()), learning)
     assert [type(each).__name__ for each in added][1:3] == ["Learning", "Scoring"]
-    assert add_learning(added, wanted) is added
+    assert place(added, learning) is added
     fragment = Pipeline.compose(*list(twelve(build()))[1:])
-    assert add_learning(fragment, wanted) is fragment
+    assert place(fragment, learning) is fragment
 
 
 @pytest.mark.parametrize("wrong", [lambda: [Scoring(), Learning()], lambda: [Learning()]])

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.chain.placement import place
 from sophon.events import MemoryFlush, MemoryRecalled
 from sophon.memory.workspace_templates import WORKSPACE_TEMPLATES
 from sophon.security.information_flow.taint import Taint
@@ -13,7 +14,7 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon.tools.untrusted_text import ExternalText, unfence_text
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.memory.memory import add_memory
+from sophon_middlewares.memory.memory import Memory
 from sophon_middlewares.outer.context_window.fact_flush import select_text
 from tests.gate import Gate
 
@@ -30,7 +31,7 @@ class Turns:
             clock=VirtualClock(),
             events=self.events,
         )
-        self.chain = add_memory(twelve(self.services), folder)
+        self.chain = place(twelve(self.services), [Memory(folder)])
 
     async def answer(self, request: ModelRequest) -> str:
         self.requests.append(request)
@@ -205,7 +206,7 @@ async def test_a_poisoned_page_becomes_no_trusted_memory_whatever_the_model_does
         clock=VirtualClock(),
         approvals=Gate(),
     )
-    chain = add_memory(twelve(services), tmp_path)
+    chain = place(twelve(services), [Memory(tmp_path)])
 
     async def say(text: str, session: str) -> None:
         await chain.run(services.turn(text, session_id=session, principal="ada"))

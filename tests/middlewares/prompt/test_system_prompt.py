@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, Services, ToolCall
+from sophon.chain.placement import place
 from sophon.models.model import ModelResponse
 from sophon.preferences import Preferences
 from sophon.skills import SkillCatalog
@@ -14,9 +15,9 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.turn.system_prompt import DEFAULT_INSTRUCTIONS, OFF_THE_RECORD_NOTICE, SENSITIVE_DATA_RULES
 from sophon_middlewares.chains import openparallax, twelve
-from sophon_middlewares.memory.memory import add_memory
-from sophon_middlewares.memory.preferences import add_preferences
-from sophon_middlewares.skills.skills import add_skills
+from sophon_middlewares.memory.memory import Memory
+from sophon_middlewares.memory.preferences import Preferences as PreferencesMiddleware
+from sophon_middlewares.skills.skills import Skills
 
 FILES = ("IDENTITY", "SOUL", "USER", "MEMORY")
 
@@ -37,7 +38,7 @@ class Turns:
             instructions=instructions,
             clock=VirtualClock(),
         )
-        self.chain = add_preferences(add_skills(add_memory(chain(self.services), self.files)))
+        self.chain = place(chain(self.services), [Memory(self.files), Skills(), PreferencesMiddleware()])
 
     async def answer(self, request: ModelRequest) -> str | ModelResponse:
         self.requests.append(request)

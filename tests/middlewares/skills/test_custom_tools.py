@@ -12,6 +12,7 @@ from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon.approvals import Decision
 from sophon.builtin_tools.custom_tools import refresh_custom_tools
 from sophon.builtin_tools.programs import SANDBOX_GUARDED
+from sophon.chain.placement import place
 from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound
 from sophon.events import CustomToolChanged
@@ -20,8 +21,8 @@ from sophon.skills import custom_tools
 from sophon.skills.custom_tools import MAX_PROGRAM_BYTES, CustomToolDraft, CustomToolStore
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.guards.insertion import add_guards
-from sophon_middlewares.skills.custom_tools import CHECK_SECONDS, add_custom_tools
+from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
+from sophon_middlewares.skills.custom_tools import CHECK_SECONDS, CustomTools
 from tests.gate import Gate
 
 OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -46,8 +47,8 @@ class Host:
             folder=folder,
             settings={"CustomTools": {"Enabled": True}, **settings},
         )
-        chain = add_custom_tools(twelve(self.services))
-        self.chain = add_guards(chain, self.services.settings.guards)
+        chain = place(twelve(self.services), [CustomTools()])
+        self.chain = place(chain, find_guards(self.services.settings.guards).values(), GUARD_ORDER)
 
     async def answer(self, request: ModelRequest) -> str | ModelResponse:
         self.requests.append(request)

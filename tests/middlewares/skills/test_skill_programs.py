@@ -8,12 +8,13 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon.approvals import ApprovalRequest, Decision
+from sophon.chain.placement import place
 from sophon.clock import SystemClock
 from sophon.skills import SkillCatalog
 from sophon.testing import FunctionModel
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.guards.insertion import add_guards
-from sophon_middlewares.skills.skills import add_skills
+from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
+from sophon_middlewares.skills.skills import Skills
 from tests.middlewares.skills.test_custom_tools import has_sandbox
 
 PROGRAM = """
@@ -57,7 +58,9 @@ class Turns:
             skills=SkillCatalog([folder / "skills"]),
             settings={"Guards": {"Sandbox": sandbox}, "Tools": {"FilesRoot": str(folder / "files")}},
         )
-        self.chain = add_guards(add_skills(twelve(self.services)), self.services.settings.guards)
+        self.chain = place(
+            place(twelve(self.services), [Skills()]), find_guards(self.services.settings.guards).values(), GUARD_ORDER
+        )
 
     async def request(self, request: ApprovalRequest) -> Decision:
         self.asked.append(request.tool)

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.chain.placement import place
 from sophon.events import SkillLoaded, SkillsOffered, ToolsOffered
 from sophon.skills import SkillCatalog
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.skills.skills import CHECK_SECONDS, add_skills
+from sophon_middlewares.skills.skills import CHECK_SECONDS, Skills
 
 
 def write_skill(folder: Path, name: str, header: str = "", body: str = "Count twice.") -> Path:
@@ -44,7 +45,7 @@ class Turns:
             clock=self.clock,
             events=self.events,
         )
-        self.chain = add_skills(twelve(self.services))
+        self.chain = place(twelve(self.services), [Skills()])
 
     async def answer(self, request: ModelRequest) -> str | ModelResponse:
         self.requests.append(request)

@@ -12,7 +12,7 @@ from sophon.builtin_tools.variables import find_variables
 from sophon.context import Context
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import find_guards
 
 PAGE = "A long page. " * 20
 
@@ -53,7 +53,7 @@ class Turn:
             clock=self.clock,
             settings={"Guards": guards, "Tools": {"Variables": True}, **settings},
         )
-        self.chain = add_guards(twelve(self.services), self.services.settings.guards)
+        self.chain = twelve(self.services, find_guards(self.services.settings.guards))
         self.before_round: Callable[[int], None] = lambda _: None
 
     async def answer(self, request: ModelRequest) -> str | ModelResponse:

@@ -7,6 +7,7 @@ import pytest
 
 from sophon import Context, ModelRequest, ModelResponse, Pipeline, Risk, Services, ToolCall, Usage, tool
 from sophon.chain.pipeline import Next
+from sophon.chain.placement import place
 from sophon.errors import ProviderUnavailable, RateLimited
 from sophon.messages import Response
 from sophon.testing import FunctionModel, ScriptedModel, VirtualClock
@@ -15,7 +16,6 @@ from sophon.traces.serialization import trace_from_json, trace_to_json, trace_to
 from sophon.traces.trace import Trace as TurnTrace
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution, Trace
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.traces.trace import add_trace
 
 SECRET = "sk-" + "a1B2c3D4" * 6
 
@@ -37,7 +37,7 @@ def services(model: Any = None, **more: Any) -> Services:
 
 
 async def traced(chosen: Services, **turn: Any) -> TurnTrace:
-    pipeline = add_trace(twelve(chosen))
+    pipeline = place(twelve(chosen), [Trace()])
     await pipeline.run(chosen.turn("look", session_id="s", principal="ada", **turn))
     (found,) = await chosen.store.traces.list()
     return found
@@ -144,7 +144,7 @@ async def test_a_sink_that_fails_does_not_harm_the_turn(caplog: pytest.LogCaptur
 async def test_a_turn_off_the_record_leaves_none():
     chosen = services()
     chosen.learns = False
-    await add_trace(twelve(chosen)).run(chosen.turn("look", session_id="s"))
+    await place(twelve(chosen), [Trace()]).run(chosen.turn("look", session_id="s"))
     assert not await chosen.store.traces.list()
 
 

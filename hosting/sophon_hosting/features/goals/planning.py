@@ -28,7 +28,7 @@ from sophon_hosting.features.goals.planner_prompts import (
 )
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.task_node import TaskNode
-from sophon_hosting.model_hooks import add_model_hooks
+from sophon_hosting.model_hooks import place_model_hooks
 from sophon_hosting.runs.audience import audience_of_run
 from sophon_middlewares.outer.budget.budget import Budget
 from sophon_middlewares.outer.capability_routing.capability_routing import CapabilityRouting
@@ -99,7 +99,7 @@ class GoalPlanner:
         ctx.put(_GOAL, goal)
         ctx.put(GOAL_AUTONOMY, goal.autonomy)
         try:
-            chain = self._chain if self._pipelines is None else add_model_hooks(self._chain, self._pipelines)
+            chain = self._chain if self._pipelines is None else place_model_hooks(self._chain, self._pipelines)
             response = await chain.run(ctx)
         except (BudgetExceeded, ModelError) as error:
             is_refused = isinstance(error, BudgetExceeded)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sophon import Decision, ModelRequest, ModelResponse, Pipeline, Risk, Services, ToolCall, tool
+from sophon.chain.placement import place
 from sophon.errors import ModelError, ToolError
 from sophon.events import GoalChanged
 from sophon.messages import Usage
@@ -28,7 +29,7 @@ from sophon_hosting.runs.outbound import build_answer_entries
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
 from tests.databases import SQLITE, copy_database
 
 PATIENCE_SECONDS = 20
@@ -139,7 +140,7 @@ class World:
     async def start(self) -> tuple[Host, GoalEngine]:
         services = self.services()
         chain = self.build_chain(services)
-        guarded = add_guards(chain, services.settings.guards) if self.guards else chain
+        guarded = place(chain, find_guards(services.settings.guards).values(), GUARD_ORDER) if self.guards else chain
         build_outbound = leave_out_steps(services, build_answer_entries)
         host = Host(services, guarded, session_work=[create_goal_deletion], build_outbound=build_outbound)
         await host.start()

@@ -8,7 +8,7 @@ from sophon.messages import Message, Response
 from sophon.security import KNOWN_SECRETS
 from sophon.testing import FunctionModel
 from sophon.turn.pipeline_registry import PipelineRegistry
-from sophon_hosting.model_hooks import add_model_hooks
+from sophon_hosting.model_hooks import place_model_hooks
 from sophon_middlewares import LlmInvoker, MaskPersonalData
 from sophon_middlewares.chains import twelve
 from tests.hosting.features.goals.conftest import World, plan, step
@@ -32,10 +32,10 @@ async def test_a_chain_of_the_hosts_own_has_the_hooks_of_every_chain_of_its_turn
     masked = Pipeline.compose(MaskPersonalData(), LlmInvoker())
 
     for pipelines in (PipelineRegistry(masked), PipelineRegistry(plain, {"chat": masked})):
-        chain = add_model_hooks(own, pipelines)
+        chain = place_model_hooks(own, pipelines)
         assert (await chain.run(services.turn("plan"))).text == f"plan a mail to {ADDRESS}"
     assert [each.messages[-1].content for each in model.requests] == ["plan a mail to [EMAIL_1]"] * 2
-    assert add_model_hooks(own, PipelineRegistry(plain)) is own
+    assert place_model_hooks(own, PipelineRegistry(plain)) is own
 
 
 async def test_a_goal_is_planned_reviewed_worked_on_and_reported_without_a_value(world: World) -> None:

@@ -18,7 +18,8 @@ from sophon_hosting.features.post_turn.runner import PostTurnRunner
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.learning.insertion import add_learning
+from sophon_middlewares.learning.learning import Learning
+from sophon_middlewares.learning.scoring import Scoring
 
 Make = Callable[..., Awaitable["Judged"]]
 
@@ -51,7 +52,7 @@ class Judged:
             clock=VirtualClock(),
             store=SqlHostStore("memory://", clock=VirtualClock()),
         )
-        self.host = Host(self.services, add_learning(twelve(self.services), self.services.settings))
+        self.host = Host(self.services, twelve(self.services, {"Learning": Learning(), "Scoring": Scoring()}))
         self.afterwards = PostTurnRunner(self.services, self.host.event_bus)
         self.done = 0
 

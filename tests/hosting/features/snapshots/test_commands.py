@@ -15,7 +15,7 @@ from sophon.snapshots.archive import ARCHIVE_FOLDER
 from sophon.testing import ScriptedModel
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import find_guards
 from tests.databases import SQLITE, copy_database
 
 Command = Callable[..., Any]
@@ -45,7 +45,7 @@ async def write_files(folder: Path, *writes: tuple[str, str], user: str = "local
         approvals=Approving(),
         settings={"Planning": {"Mode": "Never"}},
     ) as services:
-        await add_guards(twelve(services), services.settings.guards).run(services.turn("write", principal=user))
+        await twelve(services, find_guards(services.settings.guards)).run(services.turn("write", principal=user))
 
 
 @pytest.fixture

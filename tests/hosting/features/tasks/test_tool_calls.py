@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest
+from sophon.chain.placement import place
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.token_authentication import User
 from sophon_middlewares.chains import clawft, twelve
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
 from sophon_middlewares.stages.direct_call import build_direct_chain
 from tests.hosting.http import conftest
 
@@ -30,7 +31,9 @@ async def start(client: Any, path: str, body: dict[str, Any]) -> dict[str, Any]:
 async def test_a_call_runs_without_a_model_and_its_result_is_the_answer(serve: Callable[..., Any]) -> None:
     api = await serve(
         models=FunctionModel(refuse_models),
-        prepare_app=lambda host, _: host.replace_chain(add_guards(host.chain, host.services.settings.guards)),
+        prepare_app=lambda host, _: host.replace_chain(
+            place(host.chain, find_guards(host.services.settings.guards).values(), GUARD_ORDER)
+        ),
     )
     ada = await api.open("ada")
     task_id = (await start(ada, "/api/tools/datetime.now/call", {}))["task_id"]

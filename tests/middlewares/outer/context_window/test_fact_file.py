@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from sophon import Message, ModelRequest, Services
+from sophon.chain.placement import place
 from sophon.events import MemoryFlush
 from sophon.settings import Settings
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import openparallax
 from sophon_middlewares.chains.constants import OPENPARALLAX
-from sophon_middlewares.memory.memory import add_memory
+from sophon_middlewares.memory.memory import Memory
 from sophon_middlewares.outer.context_window.fact_flush import select_text
 from sophon_middlewares.stages.published_settings import complete_settings
 
@@ -32,7 +33,7 @@ class Turns:
             events=self.events,
         )
         self.services.learns = learns
-        self.chain = add_memory(openparallax(self.services), folder)
+        self.chain = place(openparallax(self.services), [Memory(folder)])
 
     async def answer(self, request: ModelRequest) -> str:
         self.requests.append(request)

@@ -15,8 +15,9 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.testing import FunctionModel
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.learning.insertion import add_learning
-from sophon_middlewares.memory.memory import add_memory
+from sophon_middlewares.learning.learning import Learning
+from sophon_middlewares.learning.scoring import Scoring
+from sophon_middlewares.memory.memory import Memory
 from tests.databases import copy_database
 
 CANARY = "Xylophonist"
@@ -78,7 +79,7 @@ async def test_a_deletion_leaves_nothing_in_any_file(store: SqlHostStore, tmp_pa
 
     settings = {"Planning": {"Mode": "Never"}, "Learning": {"Enabled": True}, "Memory": {"Embedder": "Embeddings"}}
     services = Services(models=FunctionModel(answer), store=store, settings=settings, embedder=HashingEmbedder())
-    chain = add_memory(add_learning(twelve(services), services.settings), None)
+    chain = twelve(services, {"Learning": Learning(), "Scoring": Scoring(), "Memory": Memory()})
     for number in range(20):
         await services.memory.write(MemoryEntry(f"n{number}", f"neighbour {number}", sources=()))
     await services.memory.write(MemoryEntry("m", f"Ada is a {CANARY}", sources=(), entities=(CANARY,)))

@@ -27,7 +27,7 @@ from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.features.traces.replay.recorded_turn import RecordedTurn
 from sophon_hosting.features.traces.replay.store import create_replay_store
 from sophon_hosting.host_chain import build_named_chain, build_pipelines
-from sophon_hosting.model_hooks import add_model_hooks
+from sophon_hosting.model_hooks import place_model_hooks
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.traces.trace import build_trace, describe_failure, describe_response
@@ -154,7 +154,7 @@ class ReplayTimeout(SophonError):
 def _build_chains(view: Services, name: str | None) -> PipelineRegistry:
     chains = build_pipelines(view)
     if name is not None:
-        chains = PipelineRegistry(add_model_hooks(build_named_chain(view, name), chains))
+        chains = PipelineRegistry(place_model_hooks(build_named_chain(view, name), chains))
     return chains.map(_leave_out_guards)
 
 

@@ -14,9 +14,10 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from sophon import tool
+from sophon.chain.placement import place
 from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
 from sophon_hosting.store.api_tokens.contract import ApiToken
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
 from tests.hosting.features.mcp.server.conftest import PROGRAM, environment
 
 TOKEN = "token-of-ada"
@@ -67,7 +68,9 @@ async def test_a_call_that_a_guard_blocks_is_an_error_that_names_the_guard(
 ) -> None:
     host = await serve(
         settings={"Tools": {"FilesRoot": str(tmp_path / "files")}},
-        prepare_app=lambda host, _: host.replace_chain(add_guards(host.chain, host.services.settings.guards)),
+        prepare_app=lambda host, _: host.replace_chain(
+            place(host.chain, find_guards(host.services.settings.guards).values(), GUARD_ORDER)
+        ),
     )
     async with child(host.url, tmp_path) as client:
         result = await client.call_tool("files.write", {"path": "SOUL.md", "content": "obey"})

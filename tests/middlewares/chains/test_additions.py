@@ -1,15 +1,16 @@
-"""Insertion: which guards stand in which chain, and where."""
+"""Additions: which guards settings add to which chain, and where they stand."""
 
 import pytest
 
 from sophon import Pipeline
 from sophon.chain.order_constraints import get_middleware_name
+from sophon.chain.placement import place
 from sophon.services import Services
 from sophon.settings import GuardsSettings
 from sophon_hosting.host_chain import build_configured_chain
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import CHAINS, twelve
-from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.chains.additions import GUARD_ORDER, find_additions, find_guards
 from sophon_middlewares.guards.protection import Protection
 
 ON = GuardsSettings()
@@ -35,20 +36,20 @@ def test_twelve_stays_twelve() -> None:
 
 @pytest.mark.parametrize("name", [*CHAINS])
 def test_whatever_asks_a_model_in_front_of_the_loop_is_redacted_too(name: str) -> None:
-    chain = names(add_guards(CHAINS[name](Services()), ON))
+    chain = names(CHAINS[name](Services(), find_guards(ON)))
     assert chain.index("ReplyRedaction") < min(chain.index(each) for each in ("PromptToolBridge", "AgenticLoop"))
-    assert names(add_guards(twelve(Services()), ON))[:2] == ["SessionEvents", "ReplyRedaction"]
+    assert names(twelve(Services(), find_guards(ON)))[:2] == ["SessionEvents", "ReplyRedaction"]
 
 
 def test_without_redaction_no_model_call_is_redacted() -> None:
     off = GuardsSettings.model_validate({"Redaction": {"Enabled": False}})
-    assert "ReplyRedaction" not in names(add_guards(twelve(Services()), off))
+    assert "ReplyRedaction" not in names(twelve(Services(), find_guards(off)))
 
 
 @pytest.mark.parametrize("guard", STANDARD)
 def test_a_guard_that_is_off_does_not_stand(guard: str) -> None:
     settings = GuardsSettings.model_validate({guard: {"Enabled": False}})
-    chain = names(add_guards(twelve(Services()), settings))
+    chain = names(twelve(Services(), find_guards(settings)))
     assert guard not in chain
     stay = [name for name in STANDARD if name != guard]
     assert [name for name in chain if name in STANDARD] == stay
@@ -56,7 +57,7 @@ def test_a_guard_that_is_off_does_not_stand(guard: str) -> None:
 
 def test_a_chain_without_an_approval_is_guarded_in_front_of_its_tools() -> None:
     chain = Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker())
-    assert names(add_guards(chain, ON)) == [
+    assert names(place(chain, find_guards(ON).values(), GUARD_ORDER)) == [
         *("ReplyRedaction", "AgenticLoop"),
         *STANDARD,
         *("ToolExecution", "LlmInvoker"),
@@ -66,12 +67,12 @@ def test_a_chain_without_an_approval_is_guarded_in_front_of_its_tools() -> None:
 def test_a_guard_of_the_chains_own_is_not_doubled() -> None:
     chain = Pipeline.compose(AgenticLoop(), Protection(), ToolExecution(), LlmInvoker())
     off = {name: {"Enabled": False} for name in STANDARD if name != "Protection"}
-    assert names(add_guards(chain, GuardsSettings.model_validate(off))) == names(chain)
+    assert names(place(chain, find_guards(GuardsSettings.model_validate(off)).values(), GUARD_ORDER)) == names(chain)
 
 
 def test_the_audit_stands_outside_a_guard_of_the_chains_own() -> None:
     chain = Pipeline.compose(AgenticLoop(), Protection(), ToolExecution(), LlmInvoker())
-    assert names(add_guards(chain, ON)) == [
+    assert names(place(chain, find_guards(ON).values(), GUARD_ORDER)) == [
         *("ReplyRedaction", "AgenticLoop"),
         *STANDARD,
         *("ToolExecution", "LlmInvoker"),
@@ -80,11 +81,11 @@ def test_the_audit_stands_outside_a_guard_of_the_chains_own() -> None:
 
 def test_a_chain_without_tools_needs_no_guards() -> None:
     chain = Pipeline.compose(LlmInvoker())
-    assert add_guards(chain, ON) is chain
+    assert not find_additions(chain, Services()).keys() & {"ReplyRedaction", *GUARD_ORDER}
 
 
 def test_a_chain_of_a_class_of_its_own_stays_one() -> None:
     class Own(Pipeline):
         pass
 
-    assert isinstance(add_guards(Own(twelve(Services())), ON), Own)
+    assert isinstance(place(Own(twelve(Services())), find_guards(ON).values(), GUARD_ORDER), Own)
