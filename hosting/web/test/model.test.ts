@@ -6,7 +6,7 @@ import { PromptHistory } from "../src/model/prompt-history";
 import { buildWaterfallBars, type TimedEvent } from "../src/model/waterfall-bars";
 import { buildFields, parseForm, parseJsonArguments, fieldText } from "../src/model/form-fields";
 import { stripParts } from "../src/model/middleware-labels";
-import { parseTrialArguments } from "../src/model/policy-trial";
+import { parseTrialArguments } from "../src/features/guards/policy-trial";
 import { turnsFromRecords } from "../src/model/turns-from-records";
 import type { RecordView } from "../src/wire/types";
 

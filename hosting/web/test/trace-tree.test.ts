@@ -1,7 +1,7 @@
 // Tree of a trace: nested by plan step and sub-agent, with the stored messages at the calls that they belong to.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { buildTraceTree, type TraceRow } from "../src/model/trace-tree";
+import { buildTraceTree, type TraceRow } from "../src/features/traces/trace-tree";
 import type { RecordView, TraceDetails } from "../src/wire/types";
 
 const USAGE = { input_tokens: 1, output_tokens: 1, cost_micros: 0 };

@@ -13,7 +13,7 @@ import { storedToken } from "../wire/token-storage";
 import type { SessionView } from "../wire/types";
 import { Icon, type IconName } from "./icons";
 import { Dialog, IconButton } from "./controls";
-import { ImportDialog } from "./import-dialog";
+import { ImportDialog } from "../features/imports/import-dialog";
 import { MessageHits } from "./message-hits";
 import { HOST_PAGES } from "./operator-nav";
 import { LanguageSelect } from "./language-select";
