@@ -1,10 +1,11 @@
 // Router: the current route in the URL hash, so that back, reload and bookmarks work.
 import { signal } from "@preact/signals";
-
-const PAGES = ["approvals", "usage", "memory", "schedules", "goals", "agents", "traces", "policy", "host", "setup", "settings", "access", "routing", "audit", "logs"] as const;
+import type { Page } from "./page";
 
 /** The pages beside the conversations. */
-export type InfoPage = (typeof PAGES)[number];
+export type InfoPage = (typeof import("../features/pages").PAGES)[number]["name"];
+
+let pages: readonly Page<InfoPage>[] = [];
 
 /** `at` is the seq of a message, to which the page scrolls. */
 export type Route = { page: "session"; id: string; at?: number } | { page: "traces"; id?: string; row?: string } | { page: "new" | InfoPage };
@@ -12,6 +13,17 @@ export type Route = { page: "session"; id: string; at?: number } | { page: "trac
 export const route = signal<Route>(parseRoute());
 
 addEventListener("hashchange", () => (route.value = parseRoute()));
+
+/** Makes pages known. They are passed in, because they link to each other by this module. */
+export function installPages(installed: readonly Page<InfoPage>[]): void {
+  pages = installed;
+  route.value = parseRoute();
+}
+
+/** Returns the pages, in the order of their links. */
+export function listPages(): readonly Page<InfoPage>[] {
+  return pages;
+}
 
 export function parseRoute(hash = location.hash): Route {
   const [, page = "", id = "", part = ""] = hash.split("/");
@@ -29,8 +41,8 @@ export function parseRoute(hash = location.hash): Route {
       return { page: "traces" };
     }
   }
-  const found = PAGES.find((each) => each === page);
-  return found === undefined ? { page: "new" } : { page: found };
+  const found = pages.find((each) => each.name === page);
+  return found === undefined ? { page: "new" } : { page: found.name };
 }
 
 export function routeUrl(to: Route): string {

@@ -3,31 +3,18 @@ import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { announcement, approvals, currentSession, foreignOwner, shortcutsOpen, connectionState, currentUser, notice, signInMessage, sessionTitle } from "../model/app-state";
 import { unseenTurns } from "../model/notifications";
-import { routeUrl, route, type InfoPage } from "../model/router";
+import type { Page } from "../model/page";
+import { listPages, routeUrl, route } from "../model/router";
 import { toOneLine } from "../text/escape-controls";
 import { plural, t } from "../text/translate";
 import { Composer } from "./composer";
-import { AgentsPage } from "../features/agents/agents-page";
-import { AccessPage } from "../features/tokens/access-page";
-import { AuditPage } from "../features/guards/audit-page";
-import { GoalsPage } from "../features/goals/goals-page";
-import { HostPage } from "../features/host/host-page";
-import { ApprovalsPage } from "../features/approvals/approvals-page";
 import { ShortcutsDialog, useKeyboardShortcuts } from "./keyboard-shortcuts";
 import { IconButton } from "./controls";
-import { LogsPage } from "../features/host/logs-page";
-import { MemoryPage } from "../features/memory/memory-page";
 import { OperatorsOnly } from "./operator-nav";
-import { PolicyPage } from "../features/guards/policy-page";
-import { RoutingPage } from "../features/learning/routing-page";
-import { SchedulesPage } from "../features/schedules/schedules-page";
-import { SettingsPage } from "../features/settings/settings-page";
-import { SetupPage } from "../features/settings/setup-page";
 import { Sidebar } from "./sidebar";
 import { SignIn } from "./sign-in";
-import { TracesPage } from "../features/traces/traces-page";
 import { MessageList } from "./message-list";
-import { SessionUsage, UsagePage } from "../features/usage/usage-page";
+import { SessionUsage } from "../features/usage/usage-page";
 import { useDrawer } from "./drawer";
 
 export function App(): JSX.Element | null {
@@ -63,59 +50,29 @@ export function App(): JSX.Element | null {
 }
 
 function Content(): JSX.Element | null {
-  switch (route.value.page) {
-    case "approvals":
-      return <ApprovalsPage />;
-    case "usage":
-      return <UsagePage />;
-    case "memory":
-      return <MemoryPage />;
-    case "schedules":
-      return <SchedulesPage />;
-    case "goals":
-      return <GoalsPage />;
-    case "agents":
-      return <AgentsPage />;
-    case "traces":
-      return <TracesPage />;
-    case "policy":
-      return <PolicyPage />;
-    case "host":
-      return <HostPage />;
-    case "setup":
-    case "settings":
-    case "access":
-    case "routing":
-    case "audit":
-    case "logs":
-      return <OperatorPage page={route.value.page} />;
-    default: {
-      const session = currentSession.value;
-      if (session === null) return currentUser.value === null && connectionState.value === "broken" ? <p class="empty">{t("The host does not respond. Retrying…")}</p> : null;
-      const owner = foreignOwner(session.id);
-      return (
-        // The keyboard reaches the message field before the messages, which are read from it upwards.
-        <>
-          {owner === null ? (
-            <Composer session={session} />
-          ) : (
-            <p class="read-only-hint">{t("This conversation belongs to {owner}. You can watch it and decide its approvals.", { owner: toOneLine(owner, 60) })}</p>
-          )}
-          <PendingApprovalsLink />
-          <MessageList session={session} />
-        </>
-      );
-    }
-  }
+  const page = listPages().find(({ name }) => name === route.value.page);
+  if (page !== undefined) return page.icon === null ? <OperatorPage View={page.View} /> : <page.View />;
+  const session = currentSession.value;
+  if (session === null) return currentUser.value === null && connectionState.value === "broken" ? <p class="empty">{t("The host does not respond. Retrying…")}</p> : null;
+  const owner = foreignOwner(session.id);
+  return (
+    // The keyboard reaches the message field before the messages, which are read from it upwards.
+    <>
+      {owner === null ? (
+        <Composer session={session} />
+      ) : (
+        <p class="read-only-hint">{t("This conversation belongs to {owner}. You can watch it and decide its approvals.", { owner: toOneLine(owner, 60) })}</p>
+      )}
+      <PendingApprovalsLink />
+      <MessageList session={session} />
+    </>
+  );
 }
 
-const OPERATOR_PAGES = { setup: SetupPage, settings: SettingsPage, access: AccessPage, routing: RoutingPage, audit: AuditPage, logs: LogsPage } as const;
-
 /** A page for operators; what it shows is not asked for before it is known who looks. */
-function OperatorPage({ page }: { page: keyof typeof OPERATOR_PAGES }): JSX.Element | null {
-  const Page = OPERATOR_PAGES[page];
+function OperatorPage({ View }: { View: Page["View"] }): JSX.Element | null {
   if (currentUser.value === null) return null;
-  return currentUser.value.operator ? <Page /> : <OperatorsOnly />;
+  return currentUser.value.operator ? <View /> : <OperatorsOnly />;
 }
 
 /** Link to the approvals page, shown if another session has an open approval. */
@@ -165,29 +122,10 @@ function Notice(): JSX.Element | null {
   );
 }
 
-const PAGE_TITLES: Record<InfoPage | "new", () => string> = {
-  approvals: () => t("Approvals"),
-  usage: () => t("Usage"),
-  memory: () => t("Memory"),
-  schedules: () => t("Schedules"),
-  goals: () => t("Goals"),
-  agents: () => t("Agents"),
-  traces: () => t("Traces"),
-  policy: () => t("Policy"),
-  host: () => t("This host"),
-  setup: () => t("Set up a model"),
-  settings: () => t("Settings"),
-  access: () => t("Users and tokens"),
-  routing: () => t("Routing"),
-  audit: () => t("Audit"),
-  logs: () => t("Log"),
-  new: () => t("New conversation"),
-};
-
 function pageTitle(): string {
   const current = route.value;
-  if (current.page !== "session") return PAGE_TITLES[current.page]();
-  return toOneLine(sessionTitle(current.id), 100);
+  if (current.page === "session") return toOneLine(sessionTitle(current.id), 100);
+  return listPages().find(({ name }) => name === current.page)?.title() ?? t("New conversation");
 }
 
 function useDocumentTitle(): void {

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { sessionActivity, approvals, foreignOwner, forkSession, shortcutsOpen, currentUser, startSession, deleteSession, listsArchived, loadMoreSessions, markSession, nextSessions, renameSession, exportSession, notice, searchText, sessions, signOut, sessionTitle } from "../model/app-state";
-import { routeUrl, route, type Route } from "../model/router";
+import { listPages, routeUrl, route, type Route } from "../model/router";
 import { notificationsEnabled, toggleNotifications } from "../model/notifications";
 import { nextTheme, theme, type Theme } from "../model/theme";
 import { groupByDay } from "../text/day-groups";
@@ -15,7 +15,7 @@ import { Icon, type IconName } from "./icons";
 import { Dialog, IconButton } from "./controls";
 import { ImportDialog } from "../features/imports/import-dialog";
 import { MessageHits } from "./message-hits";
-import { HOST_PAGES } from "./operator-nav";
+import { isHostPage } from "./operator-nav";
 import { LanguageSelect } from "./language-select";
 import { Menu } from "./menu";
 
@@ -74,15 +74,7 @@ export function Sidebar({ onGone: onClose }: { onGone: () => void }): JSX.Elemen
       <button type="button" class="quiet archive" onClick={() => setImporting(true)}>{t("Import conversations")}</button>
       {isImporting && <ImportDialog onClose={() => setImporting(false)} />}
       <ul class="nav-links">
-        <NavLink to={{ page: "approvals" }} icon="inbox" label={t("Approvals")} count={asks} />
-        <NavLink to={{ page: "memory" }} icon="memory" label={t("Memory")} />
-        <NavLink to={{ page: "schedules" }} icon="clock" label={t("Schedules")} />
-        <NavLink to={{ page: "goals" }} icon="goal" label={t("Goals")} />
-        <NavLink to={{ page: "agents" }} icon="agent" label={t("Agents")} />
-        <NavLink to={{ page: "traces" }} icon="trace" label={t("Traces")} />
-        <NavLink to={{ page: "usage" }} icon="chart" label={t("Usage")} />
-        <NavLink to={{ page: "policy" }} icon="shield" label={t("Policy")} />
-        <NavLink to={{ page: "host" }} icon="host" label={t("This host")} />
+        {listPages().map(({ name, title, icon }) => icon !== null && <NavLink key={name} to={{ page: name }} icon={icon} label={title()} count={name === "approvals" ? asks : 0} />)}
       </ul>
       <footer>
         <span class="user-name">{currentUser.value && toOneLine(currentUser.value.user, 30)}</span>
@@ -103,7 +95,7 @@ function closeMenus(event: Event): void {
 function NavLink(props: { to: Route; icon: IconName; label: string; count?: number }): JSX.Element {
   return (
     <li>
-      <a href={routeUrl(props.to)} aria-current={route.value.page === props.to.page || (props.to.page === "host" && HOST_PAGES.has(route.value.page)) ? "page" : undefined}>
+      <a href={routeUrl(props.to)} aria-current={route.value.page === props.to.page || (props.to.page === "host" && isHostPage(route.value.page)) ? "page" : undefined}>
         <Icon name={props.icon} /> {props.label}
         {props.count ? <span class="badge" aria-label={plural(props.count, "{count} open approval", "{count} open approvals")}>{props.count}</span> : null}
       </a>

@@ -1,4 +1,5 @@
 // Agents page: the agents and skills that are there, and for operators the MCP servers.
+import { definePage } from "../../model/page";
 import type { JSX } from "preact";
 import { currentUser, reportErrors } from "../../model/app-state";
 import { toOneLine } from "../../text/escape-controls";
@@ -10,7 +11,9 @@ import { ActionButton, StatusLight } from "../../view/controls";
 import { EmptyState, useLoaded } from "../../view/loaded-items";
 import { stateLabel } from "../../text/state-labels";
 
-export function AgentsPage(): JSX.Element {
+export const agentsPage = definePage({ name: "agents", title: () => t("Agents"), icon: "agent", View: AgentsPage });
+
+function AgentsPage(): JSX.Element {
   return (
     <section class="info-page">
       <h2>{t("Agents")}</h2>

@@ -1,4 +1,5 @@
 // Approvals page: open approvals of the user's sessions; for operators, of all sessions.
+import { definePage } from "../../model/page";
 import type { JSX } from "preact";
 import { approvals, currentUser, sessionTitle, untitledSession } from "../../model/app-state";
 import { routeUrl } from "../../model/router";
@@ -10,7 +11,9 @@ import { ApprovalCard } from "../../view/approval-card";
 import { GrantsPanel } from "./grants-panel";
 import { EmptyState } from "../../view/loaded-items";
 
-export function ApprovalsPage(): JSX.Element {
+export const approvalsPage = definePage({ name: "approvals", title: () => t("Approvals"), icon: "inbox", View: ApprovalsPage });
+
+function ApprovalsPage(): JSX.Element {
   const open = approvals.value;
   return (
     <section class="info-page">

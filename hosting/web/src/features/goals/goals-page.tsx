@@ -1,4 +1,5 @@
 // Goals page: what the host works on by itself, with progress, and the buttons that pause and end it.
+import { definePage } from "../../model/page";
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { reportErrors } from "../../model/app-state";
@@ -13,10 +14,12 @@ import { ActionButton, Dialog } from "../../view/controls";
 import { EmptyState, useLoaded } from "../../view/loaded-items";
 import { stateLabel } from "../../text/state-labels";
 
+export const goalsPage = definePage({ name: "goals", title: () => t("Goals"), icon: "goal", View: GoalsPage });
+
 const REFRESH_MS = 3_000;
 const ENDED = new Set(["completed", "failed", "cancelled", "archived"]);
 
-export function GoalsPage(): JSX.Element {
+function GoalsPage(): JSX.Element {
   const [found, reload] = useLoaded(listGoals, {});
   const works = found?.items.some((goal) => !ENDED.has(goal.state)) === true;
   useEffect(() => {

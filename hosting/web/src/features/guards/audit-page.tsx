@@ -1,4 +1,5 @@
 // Audit page: what became of each tool call and who changed the host; search, pages, and the check of the chain.
+import { definePage } from "../../model/page";
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { reportErrors } from "../../model/app-state";
@@ -12,6 +13,8 @@ import type { AuditEntryView } from "../../wire/types";
 import { ActionButton, Disclosure } from "../../view/controls";
 import { EmptyState } from "../../view/loaded-items";
 import { OperatorNav } from "../../view/operator-nav";
+
+export const auditPage = definePage({ name: "audit", title: () => t("Audit"), icon: null, View: AuditPage });
 
 const PAGE_SIZE = 50;
 
@@ -35,7 +38,7 @@ interface Filter {
 }
 const NO_FILTER: Filter = { event: "", principal: "", tool: "", session_id: "", since: "" };
 
-export function AuditPage(): JSX.Element {
+function AuditPage(): JSX.Element {
   const [draft, setDraft] = useState(NO_FILTER);
   const [filter, setFilter] = useState(NO_FILTER);
   const [rows, setRows] = useState<AuditEntryView[] | null>(null);

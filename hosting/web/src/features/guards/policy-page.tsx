@@ -1,4 +1,5 @@
 // Policy page: which guards stand, what happens to calls of each tool, the rules, and the trial of a call.
+import { definePage } from "../../model/page";
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { reportErrors, tools } from "../../model/app-state";
@@ -12,7 +13,9 @@ import type { ToolAccess } from "./policy-trial";
 import { Disclosure, StatusLight } from "../../view/controls";
 import { riskWord } from "../../text/state-labels";
 
-export function PolicyPage(): JSX.Element {
+export const policyPage = definePage({ name: "policy", title: () => t("Policy"), icon: "shield", View: PolicyPage });
+
+function PolicyPage(): JSX.Element {
   const [policy, setPolicy] = useState<PolicyOverview | null>(null);
   useEffect(() => void reportErrors(async () => setPolicy(await call(getPolicy))), []);
   return (

@@ -1,4 +1,5 @@
 // Host page: models, channels, dead letters, chain and tools.
+import { definePage } from "../../model/page";
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { chain, currentUser, refreshHost, reportErrors, tools } from "../../model/app-state";
@@ -13,11 +14,13 @@ import { OperatorNav } from "../../view/operator-nav";
 import { ProvidersTable } from "../providers/providers-table";
 import { riskLabel, stateLabel } from "../../text/state-labels";
 
+export const hostPage = definePage({ name: "host", title: () => t("This host"), icon: "host", View: HostPage });
+
 /** How often, and after how many milliseconds, the page looks whether a channel has been attached. */
 const ATTACH_LOOKS = 20;
 const ATTACH_LOOK_MS = 500;
 
-export function HostPage(): JSX.Element {
+function HostPage(): JSX.Element {
   const [channels, setChannels] = useState<ChannelView[] | null>(null);
   const loadChannels = async (): Promise<readonly ChannelView[]> => {
     const { items } = await call(listChannels).catch(() => ({ items: [] }));

@@ -1,4 +1,5 @@
 // Log page: the newest lines of this process as they are written, with a filter and a pause.
+import { definePage } from "../../model/page";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { reportErrors } from "../../model/app-state";
@@ -10,6 +11,8 @@ import { listLogLines } from "../../wire/operations";
 import type { LogLineView } from "../../wire/types";
 import { EmptyState } from "../../view/loaded-items";
 import { OperatorNav } from "../../view/operator-nav";
+
+export const logsPage = definePage({ name: "logs", title: () => t("Log"), icon: null, View: LogsPage });
 
 const MAX_SHOWN = 500;
 const WAIT_SECONDS = 20;
@@ -45,7 +48,7 @@ function useLog(level: Level, text: string, isPaused: boolean): readonly LogLine
   return rows;
 }
 
-export function LogsPage(): JSX.Element {
+function LogsPage(): JSX.Element {
   const [level, setLevel] = useState<Level>("Info");
   const [text, setText] = useState("");
   const [isPaused, setPaused] = useState(false);

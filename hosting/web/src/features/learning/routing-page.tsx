@@ -1,4 +1,5 @@
 // Routing page: how models are chosen, what was learned about them, and which one a message would go to.
+import { definePage } from "../../model/page";
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { reportErrors } from "../../model/app-state";
@@ -13,6 +14,8 @@ import { EmptyState, useLoaded } from "../../view/loaded-items";
 import { OperatorNav } from "../../view/operator-nav";
 import { ProvidersTable } from "../providers/providers-table";
 
+export const routingPage = definePage({ name: "routing", title: () => t("Routing"), icon: null, View: RoutingPage });
+
 const STRATEGIES: Readonly<Record<string, () => string>> = {
   Priority: () => t("The provider of the lowest priority number that is available."),
   Static: () => t("Always the same model."),
@@ -22,7 +25,7 @@ const STRATEGIES: Readonly<Record<string, () => string>> = {
   CostAware: () => t("The cheapest model that has done well."),
 };
 
-export function RoutingPage(): JSX.Element {
+function RoutingPage(): JSX.Element {
   const [routing, reload] = useLoaded(getRouting, {});
   const reset = async (): Promise<void> => {
     if (await reportErrors(() => call(resetRouting))) reload();

@@ -1,4 +1,5 @@
 // Memory page: what is remembered of the user, to search, correct and forget; and the workspace files.
+import { definePage } from "../../model/page";
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { reportErrors } from "../../model/app-state";
@@ -12,9 +13,11 @@ import { ActionButton } from "../../view/controls";
 import { EmptyState, useLoaded } from "../../view/loaded-items";
 import { WorkspaceFiles } from "./workspace-files";
 
+export const memoryPage = definePage({ name: "memory", title: () => t("Memory"), icon: "memory", View: MemoryPage });
+
 const MAX_ITEMS = 200;
 
-export function MemoryPage(): JSX.Element {
+function MemoryPage(): JSX.Element {
   const [search, setSearch] = useState("");
   const [found, reload] = useLoaded(searchMemory, { q: search, limit: MAX_ITEMS });
   return (

@@ -1,4 +1,5 @@
 // Schedules page: what runs at set times, to make, pause and remove.
+import { definePage } from "../../model/page";
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { reportErrors } from "../../model/app-state";
@@ -13,6 +14,8 @@ import { ActionButton } from "../../view/controls";
 import { EmptyState, useLoaded } from "../../view/loaded-items";
 import { stateLabel } from "../../text/state-labels";
 
+export const schedulesPage = definePage({ name: "schedules", title: () => t("Schedules"), icon: "clock", View: SchedulesPage });
+
 const KINDS = {
   every: () => t("every, such as 15 minutes"),
   cron: () => t("cron, such as 0 8 * * 1-5"),
@@ -20,7 +23,7 @@ const KINDS = {
 } as const;
 type Kind = keyof typeof KINDS;
 
-export function SchedulesPage(): JSX.Element {
+function SchedulesPage(): JSX.Element {
   const [found, reload] = useLoaded(listSchedules, {});
   return (
     <section class="info-page">

@@ -1,4 +1,5 @@
 // Settings page: effective values with where each comes from, and the change of those that can change while the host runs.
+import { definePage } from "../../model/page";
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { reportErrors } from "../../model/app-state";
@@ -11,10 +12,12 @@ import { ActionButton } from "../../view/controls";
 import { NoSettingsFiles, useLoadedFromFiles } from "../../view/loaded-items";
 import { OperatorNav } from "../../view/operator-nav";
 
+export const settingsPage = definePage({ name: "settings", title: () => t("Settings"), icon: null, View: SettingsPage });
+
 const CHAIN_SOURCE = /^the chain (.+)$/;
 const SAVED_FILE = ".sophon/appsettings.local.json";
 
-export function SettingsPage(): JSX.Element {
+function SettingsPage(): JSX.Element {
   const [found, reload, isWithoutFiles] = useLoadedFromFiles(listSettings);
   const [search, setSearch] = useState("");
   const [onlySet, setOnlySet] = useState(false);

@@ -1,4 +1,5 @@
 // Set-up of a model: a provider's key is tried, a model chosen from what it lists, and both are used at once.
+import { definePage } from "../../model/page";
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { announcement, refreshHost, reportErrors } from "../../model/app-state";
@@ -14,10 +15,12 @@ import { ActionButton } from "../../view/controls";
 import { NoSettingsFiles, useLoadedFromFiles } from "../../view/loaded-items";
 import { OperatorNav } from "../../view/operator-nav";
 
+export const setupPage = definePage({ name: "setup", title: () => t("Set up a model"), icon: null, View: SetupPage });
+
 const MAX_SHOWN = 60;
 const EXAMPLE_URL = "http://localhost:8000/v1";
 
-export function SetupPage(): JSX.Element {
+function SetupPage(): JSX.Element {
   const [setup, reload, isWithoutFiles] = useLoadedFromFiles(getSetup);
   return (
     <section class="info-page">

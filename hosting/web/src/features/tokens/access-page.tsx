@@ -1,4 +1,5 @@
 // Users and tokens: who may use this host, and API tokens to make and revoke.
+import { definePage } from "../../model/page";
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { reportErrors } from "../../model/app-state";
@@ -12,7 +13,9 @@ import { ActionButton, CopyButton } from "../../view/controls";
 import { EmptyState, useLoaded } from "../../view/loaded-items";
 import { OperatorNav } from "../../view/operator-nav";
 
-export function AccessPage(): JSX.Element {
+export const accessPage = definePage({ name: "access", title: () => t("Users and tokens"), icon: null, View: AccessPage });
+
+function AccessPage(): JSX.Element {
   const [users] = useLoaded(listUsers, {});
   const [tokens, reload] = useLoaded(listTokens, {});
   const owners = users?.items.filter((user) => user.can_have_tokens) ?? [];

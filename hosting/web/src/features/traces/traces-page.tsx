@@ -1,4 +1,5 @@
 // Traces page: how recent turns went, each with its model calls, tool calls and stages on demand.
+import { definePage } from "../../model/page";
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { currentUser, reportErrors } from "../../model/app-state";
@@ -18,10 +19,12 @@ import { ReplayPanel } from "./replay-panel";
 import { stateLabel } from "../../text/state-labels";
 import { TraceRows } from "./trace-rows";
 
+export const tracesPage = definePage({ name: "traces", title: () => t("Traces"), icon: "trace", View: TracesPage });
+
 const MAX_TRACES = 100;
 const REFRESH_MS = 1000;
 
-export function TracesPage(): JSX.Element {
+function TracesPage(): JSX.Element {
   const [everything, setEverything] = useState(false);
   const [found, reload] = useLoaded(listTraces, { limit: MAX_TRACES, everything });
   useRefresh(found?.items.some((each) => each.status === "running") ?? false, reload);

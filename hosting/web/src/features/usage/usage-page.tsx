@@ -1,4 +1,5 @@
 // Usage page: usage and limits of today and this month, a chart of the last days, and a table by model.
+import { definePage } from "../../model/page";
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { currentSession, currentUser, usageVersion } from "../../model/app-state";
@@ -10,6 +11,8 @@ import { getUsage } from "../../wire/operations";
 import type { ModelUsage, ProviderLimit, UsageReport } from "../../wire/types";
 import { EmptyState } from "../../view/loaded-items";
 
+export const usagePage = definePage({ name: "usage", title: () => t("Usage"), icon: "chart", View: UsagePage });
+
 const DAYS = 14;
 
 interface UsageSum {
@@ -18,7 +21,7 @@ interface UsageSum {
   unpriced_tokens: number;
 }
 
-export function UsagePage(): JSX.Element {
+function UsagePage(): JSX.Element {
   const [usage, setUsage] = useState<UsageReport | null>(null);
   const operator = currentUser.value?.operator === true;
   useEffect(() => {
