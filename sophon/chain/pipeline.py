@@ -288,15 +288,15 @@ async def _time_stage(
     next: Next,
 ) -> None:
     outer = ctx.stage_frame
-    ctx.stage_frame = frame = recorder.enter_stage()
+    ctx.stage_frame = frame = recorder.stages.enter()
     try:
         await enter(ctx, next)
     except BaseException as error:
         ctx.stage_frame = outer
-        recorder.leave_stage(name, zone, ctx.depth, frame, outer, error)
+        recorder.stages.leave(name, zone, ctx.depth, frame, outer, error)
         raise
     ctx.stage_frame = outer
-    recorder.leave_stage(name, zone, ctx.depth, frame, outer)
+    recorder.stages.leave(name, zone, ctx.depth, frame, outer)
 
 
 def _choose_by_pass(settle: Next, ask: Next) -> Next:

@@ -86,7 +86,7 @@ class StoreHealth:
 
     async def wait_until_available(self) -> None:
         """Wait until new work may start."""
-        while not self.is_available:
+        while self.kind is not None:
             await self.wait_for_change()
 
     async def wait_until_writable(self) -> None:

@@ -48,14 +48,18 @@ class StageClock:
         self._now, self._started = now, started
         self._rows: dict[tuple[int, str, str], _Row] = {}
 
-    def add(
+    def enter(self) -> StageFrame:
+        """Return the frame of a middleware that begins now."""
+        return StageFrame(self._now())
+
+    def leave(
         self,
         name: str,
         zone: str,
         depth: int,
         frame: StageFrame,
         outer: StageFrame | None,
-        error: BaseException | None,
+        error: BaseException | None = None,
     ) -> None:
         """Add a call of a middleware that has ended now, with an error or without."""
         took = self._now() - frame.started
@@ -150,9 +154,9 @@ class TraceRecorder:
         "_max",
         "_now",
         "_offset_ms",
-        "_stages",
         "_started",
         "_started_at",
+        "stages",
         "turn",
     )
 
@@ -176,7 +180,8 @@ class TraceRecorder:
         self._started = clock.monotonic()
         self._entries: list[tuple[float, Event]] = []
         self._left_out = 0
-        self._stages = StageClock(clock.monotonic, self._started)
+        self.stages = StageClock(clock.monotonic, self._started)
+        """The times of the middlewares."""
 
     def record(self, event: Event) -> None:
         """Keep an event of the turn; never raises."""
@@ -186,22 +191,6 @@ class TraceRecorder:
             self._entries.append((self._now(), event))
         else:
             self._left_out += 1
-
-    def enter_stage(self) -> StageFrame:
-        """Return the frame of a middleware that begins now."""
-        return StageFrame(self._now())
-
-    def leave_stage(
-        self,
-        name: str,
-        zone: str,
-        depth: int,
-        frame: StageFrame,
-        outer: StageFrame | None,
-        error: BaseException | None = None,
-    ) -> None:
-        """Add the time of a middleware that has ended, with an error or without."""
-        self._stages.add(name, zone, depth, frame, outer, error)
 
     def build(
         self,
@@ -216,7 +205,8 @@ class TraceRecorder:
         elapsed_ms = self._offset_ms + to_ms(self._now() - self._started)
         folder = TraceFolder(earlier, find_risk=find_risk, redact=redact)
         folder.fold(self._logged)
-        folder.fold((self._to_ms(at), event) for at, event in self._entries)
+        began, offset_ms = self._started, self._offset_ms
+        folder.fold((round(offset_ms + (at - began) * 1000, 3), event) for at, event in self._entries)
         start = StartTrace(self._offset_ms, elapsed_ms, "suspended" if end.status == "suspended" else "ended")
         own = turn.context
         return Trace(
@@ -254,7 +244,7 @@ class TraceRecorder:
         """Return the times of all starts, of middlewares and of published stages."""
         earlier = () if self._earlier is None else self._earlier.stages
         if times is None:
-            return _merge_stages(earlier, self._stages.to_stages(), self._offset_ms)
+            return _merge_stages(earlier, self.stages.to_stages(), self._offset_ms)
         published = [
             StageTime(
                 row.stage,
@@ -268,10 +258,7 @@ class TraceRecorder:
             for row in times.collect(active_seconds)
         ]
         before = _merge_stages(earlier, list_interrupted(earlier, self._logged, times), 0.0)
-        return _merge_stages(before, (*published, *self._stages.to_stages()), self._offset_ms)
-
-    def _to_ms(self, at: float) -> float:
-        return round(self._offset_ms + (at - self._started) * 1000, 3)
+        return _merge_stages(before, (*published, *self.stages.to_stages()), self._offset_ms)
 
     def _earlier_starts(self) -> tuple[StartTrace, ...]:
         """Return the earlier starts; one of which only the logged events are known was interrupted."""

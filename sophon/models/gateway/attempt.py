@@ -136,10 +136,8 @@ class AttemptRunner:
             request = request.copy_with(key=key, output=output)
         alternative = self._seconds_to_alternative() if self._following else NEVER
         limits = self._context.limits_of(self._candidate.provider, seconds_to_alternative=alternative)
-        attempt = Attempt(request, output, tap, self._meter, self._context, limits)
-        if self._emit is not None:
-            attempt.report_silence(self._report_silence)
-        return attempt
+        on_silence = self._report_silence if self._emit is not None else None
+        return Attempt(request, output, tap, self._meter, self._context, limits, on_silence)
 
     def _seconds_to_alternative(self) -> float:
         """Return the seconds until a candidate that follows can be called; NEVER if none can."""

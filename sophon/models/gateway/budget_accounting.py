@@ -51,7 +51,8 @@ class AttemptDeadline(TaskTimeout):
     A timer fires a few times per idle timeout and looks for new pieces: a piece costs nothing, and no task runs. What
     counts are pieces of text, reasoning and tool calls that are not white space; comments, empty deltas and
     whatever else keeps a connection busy do not. Without `is_streamed` nobody can see progress, and only the limit on
-    the whole attempt holds. A body that returns although it was cancelled has timed out, too.
+    the whole attempt holds. `on_silence` is called once if the reply has not begun after a minute, with the seconds and
+    the limit on them. A body that returns although it was cancelled has timed out, too.
     """
 
     __slots__ = (
@@ -75,6 +76,7 @@ class AttemptDeadline(TaskTimeout):
         started_at: float,
         *,
         is_streamed: bool,
+        on_silence: Callable[[float, float | None], None] | None = None,
     ) -> None:
         super().__init__(clock, limits.attempt_timeout_seconds)
         self._limits = limits
@@ -82,19 +84,11 @@ class AttemptDeadline(TaskTimeout):
         self._progress: _Progress | None = None
         self.started_at = self._silent_since = started_at
         self._failure: ModelTimeout | None = None
-        self._on_silence: Callable[[float, float | None], None] | None = None
+        self._on_silence = on_silence
         self._waits_for_pieces = is_streamed and limits.idle_timeout_seconds is not None
-        if self._waits_for_pieces or limits.first_output_timeout_seconds is not None:
-            self._seconds = self._seconds_to_next_check(started_at)
-
-    def report_silence(self, listener: Callable[[float, float | None], None]) -> None:
-        """Call `listener` once if the reply has not begun after a minute, with the seconds and the limit on them.
-
-        To be set before the body runs.
-        """
-        self._on_silence = listener
-        left = self._seconds_to_next_check(self.started_at)
-        self._seconds = left if left != float("inf") else None
+        if self._waits_for_pieces or limits.first_output_timeout_seconds is not None or on_silence is not None:
+            left = self._seconds_to_next_check(started_at)
+            self._seconds = left if left != float("inf") else None
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -213,10 +207,11 @@ class Attempt(AttemptDeadline):
         meter: Meter | None,
         gateway_dependencies: GatewayDependencies,
         limits: AttemptLimits,
+        on_silence: Callable[[float, float | None], None] | None = None,
     ) -> None:
         clock = gateway_dependencies.clock
         is_streamed = tap is not None and request.model.streaming
-        super().__init__(clock, limits, output, tap, clock.monotonic(), is_streamed=is_streamed)
+        super().__init__(clock, limits, output, tap, clock.monotonic(), is_streamed=is_streamed, on_silence=on_silence)
         self.request = request
         self._tokens = gateway_dependencies.tokens
         self._meter = meter

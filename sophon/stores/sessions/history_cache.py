@@ -69,7 +69,10 @@ class HistoryCache:
     def put(self, session_id: str, history: CachedHistory, generation: int) -> None:
         """Cache a history that was read in `generation`; one that is larger than the whole cache is not kept."""
         with self._lock:
-            if generation != self.generation or self._has_newer(session_id, history):
+            known = self._histories.get(session_id)
+            # A concurrent load may have seen more of the same session.
+            has_newer = known and known.identity == history.identity and known.last_seq > history.last_seq
+            if generation != self.generation or has_newer:
                 return
             self._remove(session_id)
             if history.size_bytes > self._max_bytes:
@@ -96,11 +99,6 @@ class HistoryCache:
         """Return what the cache holds."""
         with self._lock:
             return HistoryCacheStatistics(len(self._histories), self._size_bytes)
-
-    def _has_newer(self, session_id: str, history: CachedHistory) -> bool:
-        """Return whether a concurrent load has seen more of the same session."""
-        known = self._histories.get(session_id)
-        return known is not None and known.identity == history.identity and known.last_seq > history.last_seq
 
     def _remove(self, session_id: str) -> None:
         history = self._histories.pop(session_id, None)

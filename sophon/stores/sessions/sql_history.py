@@ -78,32 +78,20 @@ async def load_history(database: Database, cache: HistoryCache, session_id: str)
             messages, found = [], CachedHistory(piece.identity, 0, [], None, 0)
         if piece.last_seq > found.last_seq:
             messages += piece.messages
-            found = _extend(found, messages, piece)
+            compaction, size_bytes = piece.compaction or found.compaction, found.size_bytes + piece.size_bytes
+            # A dict of its own: a concurrent load may still return the shorter history.
+            facts = dict(found.prefix_cache)
+            found = CachedHistory(piece.identity, piece.last_seq, messages, compaction, size_bytes, facts)
         if piece.is_last:
             break
     if found is not known:
         cache.put(session_id, found, generation)
         messages = messages.copy()
-    facts = _facts_about(len(messages), found)
+    facts = found.prefix_cache
+    if any(known > len(messages) for known, _ in facts.values()):
+        # A concurrent turn has found out some about more messages, its own.
+        facts = {name: fact for name, fact in facts.items() if fact[0] <= len(messages)}
     return History(messages, found.compaction, piece.model, facts, is_decoded=True, planning=piece.planning)
-
-
-def _extend(history: CachedHistory, messages: list[Message], piece: "_Piece") -> CachedHistory:
-    """Return the history with a piece, whose messages are among `messages` already."""
-    compaction = piece.compaction or history.compaction
-    size_bytes = history.size_bytes + piece.size_bytes
-    # A dict of its own: a concurrent load may still return the shorter history.
-    return CachedHistory(piece.identity, piece.last_seq, messages, compaction, size_bytes, dict(history.prefix_cache))
-
-
-def _facts_about(count: int, history: CachedHistory) -> dict[str, tuple[int, int]]:
-    """Return the history's prefix cache; a copy without the facts about more messages, if a concurrent turn has found
-    out some about its own.
-    """
-    facts = history.prefix_cache
-    if all(known <= count for known, _ in facts.values()):
-        return facts
-    return {name: fact for name, fact in facts.items() if fact[0] <= count}
 
 
 def _read_piece(connection: Connection, session_id: str, known: CachedHistory | None) -> _Piece | None:

@@ -12,6 +12,7 @@ the disk; Python's own transaction control off, because it begins too late and w
 import logging
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -136,7 +137,7 @@ def _sqlite_engine(url: URL, mode: Literal["read", "write"], size: int, patience
         connect_args={"timeout": patience_seconds, "check_same_thread": False, "isolation_level": None},
     )
     event.listen(engine, "connect", _configure_writer if mode == "write" else _configure_reader)
-    event.listen(engine, "begin", _begin_immediate if mode == "write" else _begin)
+    event.listen(engine, "begin", _begin_with("BEGIN IMMEDIATE" if mode == "write" else "BEGIN"))
     return engine
 
 
@@ -176,21 +177,16 @@ def _switch_to_wal(cursor: Any, *, give_up: bool) -> bool:
     return True
 
 
-def _begin_immediate(connection: Connection) -> None:
-    _begin_with(connection, "BEGIN IMMEDIATE")
+def _begin_with(statement: str) -> Callable[[Connection], None]:
+    def begin(connection: Connection) -> None:
+        # Of the driver's cursor: SQLAlchemy takes several times as long for it. Errors are the driver's own.
+        cursor = connection.connection.cursor()
+        try:
+            cursor.execute(statement)
+        finally:
+            cursor.close()
 
-
-def _begin(connection: Connection) -> None:
-    _begin_with(connection, "BEGIN")
-
-
-def _begin_with(connection: Connection, statement: str) -> None:
-    # Of the driver's cursor: SQLAlchemy takes several times as long for it. Errors are the driver's own.
-    cursor = connection.connection.cursor()
-    try:
-        cursor.execute(statement)
-    finally:
-        cursor.close()
+    return begin
 
 
 def _take_write_lock(connection: Connection) -> None:

@@ -14,7 +14,7 @@ import queue
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Engine
 
@@ -103,15 +103,6 @@ class _Job(Generic[T]):
     result: T | None = None
     error: BaseException | None = None
 
-    def answer(self) -> None:
-        """Resolve the future, in the caller's loop. The work of a cancelled caller was done all the same."""
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(cast(T, self.result))
-
 
 @dataclass(slots=True)
 class _DoubtfulBatch:
@@ -172,16 +163,16 @@ class WriterThread:
             elif batch:
                 self._commit(batch, _run_job)
             if self._in_doubt is None or self._in_doubt.jobs is not batch:
-                _resolve(batch)
+                _call_in_loops(batch, _resolve_all)
             batch = []  # while the thread waits for the next one, it holds the texts of none
         if self._in_doubt is not None and (error := self._settle_doubt()) is not None:
             _fail(self._in_doubt.jobs, error)
-            _resolve(self._in_doubt.jobs)
+            _call_in_loops(self._in_doubt.jobs, _resolve_all)
         try:
             self._on_close()
         finally:
             if self._closed_job is not None:
-                _resolve([self._closed_job])
+                _call_in_loops([self._closed_job], _resolve_all)
 
     def _next_batch(self) -> tuple[list[_Job[Any]], bool]:
         """Return the queued jobs, at least one unless a batch is in doubt; False if the queue was closed."""
@@ -204,7 +195,7 @@ class WriterThread:
                 working = True
                 for job in batch:
                     run(job, connection)
-                transaction_id = read_transaction_id(connection)
+                transaction_id = connection.info.get(TRANSACTION_ID)  # None: its commit cannot be in doubt
                 working = False
         except Exception as error:  # noqa: BLE001 - every caller gets the error, and the thread must go on
             # Never retry after a failed commit: the server may have committed before the connection was lost.
@@ -236,7 +227,7 @@ class WriterThread:
         if status != "committed":
             _fail(doubt.jobs, doubt.error)
         self._in_doubt = None
-        _resolve(doubt.jobs)
+        _call_in_loops(doubt.jobs, _resolve_all)
         return None
 
 
@@ -263,11 +254,6 @@ def _run_in_savepoint(job: _Job[Any], connection: Connection) -> None:
     connection.exec_driver_sql("RELEASE SAVEPOINT job")
 
 
-def _resolve(batch: list[_Job[Any]]) -> None:
-    """Resolve the futures, waking each event loop once."""
-    _call_in_loops(batch, _resolve_all)
-
-
 def _call_in_loops(batch: list[_Job[Any]], call: Callable[[list[_Job[Any]]], None]) -> None:
     """Call a function once in each event loop, with the jobs of that loop."""
     for loop in {job.loop for job in batch}:
@@ -281,22 +267,22 @@ def _call_in_loops(batch: list[_Job[Any]], call: Callable[[list[_Job[Any]]], Non
 
 
 def _resolve_all(jobs: list[_Job[Any]]) -> None:
+    """Resolve the futures, in the callers' loop. The work of a cancelled caller was done all the same."""
     for job in jobs:
-        job.answer()
+        if job.future.done():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)
 
 
-def read_transaction_id(connection: Connection) -> int | None:
-    """Return the id of the open write transaction; None if its commit cannot be in doubt.
+def read_commit_status(engine: Engine, transaction_id: int) -> CommitStatus | None:
+    """Return the status of a transaction; None if the server no longer knows it. Raises the errors of the driver.
 
     PostgreSQL keeps the status of each transaction under its id, also across a restart: `txid_status`, PostgreSQL 10,
     section 9.26.8 (Transaction ID and Snapshot Information Functions). A local database always answers.
     """
-    found = connection.info.get(TRANSACTION_ID)
-    return None if found is None else int(found)
-
-
-def read_commit_status(engine: Engine, transaction_id: int) -> CommitStatus | None:
-    """Return the status of a transaction; None if the server no longer knows it. Raises the errors of the driver."""
     # Not `engine.begin()`: the write lock may still be held by that very transaction.
     connection = engine.raw_connection()
     try:

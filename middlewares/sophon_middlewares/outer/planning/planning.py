@@ -108,11 +108,6 @@ async def _load_or_create(ctx: Context) -> PlanState | None:
     return work
 
 
-def can_plan(ctx: Context) -> bool:
-    """Return whether a plan is possible here: depth below the limit, tools allowed, no pending calls."""
-    return ctx.depth < ctx.services.settings.planning.max_depth and ctx.tools_allowed and not ctx.pending
-
-
 def exceeds_window(ctx: Context) -> bool:
     """Return whether the request alone exceeds the window; ContextWindow reports that in the reply call."""
     window = ctx.request([], purpose="plan").model.context_window
@@ -163,7 +158,8 @@ def vote_route(ctx: Context) -> Sequence[Candidate]:
 
 async def create_plan(ctx: Context) -> Plan | None:
     """Return the plan of the turn, or None to go on without one. Raises BudgetExceeded."""
-    if not can_plan(ctx) or not await needs_plan(ctx) or exceeds_window(ctx):
+    can_plan = ctx.depth < ctx.services.settings.planning.max_depth and ctx.tools_allowed and not ctx.pending
+    if not can_plan or not await needs_plan(ctx) or exceeds_window(ctx):
         return None
     ctx.emit(AgentStatus(status="planning"))
     try:
