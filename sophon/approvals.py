@@ -7,7 +7,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias, get_args
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.errors import InputError
 from sophon.messages import ToolCall, to_canonical_json
 from sophon.tools.tool import Risk
@@ -179,7 +179,7 @@ class Decision:
 
     verdict: Verdict
     reason: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=lambda: {})
+    arguments: Mapping[str, Any] = field(default_factory=new_dict)
     decided_by: str = ""
     grant: GrantScope | None = None
 

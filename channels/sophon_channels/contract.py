@@ -8,7 +8,7 @@ from dataclasses import field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.inbound import ButtonPress as ButtonPress
 from sophon_channels.inbound import ChannelAttachment as ChannelAttachment
@@ -181,7 +181,7 @@ class ChannelHealth:
     detail: str = ""
     last_received_at: datetime | None = None
     is_credential_rejected: bool = False
-    counts: dict[str, int] = field(default_factory=lambda: {})
+    counts: dict[str, int] = field(default_factory=new_dict)
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated, Any, Literal, TypeAlias
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.error_redaction import redact
 from sophon.events.base import Event
 from sophon.events.details import EscalationDetail
@@ -29,7 +29,7 @@ class GuardVerdict(Event):
     tier: int = 0
     reason: str = ""
     tool: Plain = ""
-    arguments: Mapping[str, Any] = field(default_factory=lambda: {})
+    arguments: Mapping[str, Any] = field(default_factory=new_dict)
 
     def __post_init__(self) -> None:
         self.reason = redact(self.reason)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.error_redaction import redact
 from sophon.events.base import Event
 from sophon.events.visibility import Plain
@@ -35,7 +35,7 @@ class ToolCallStarted(Event):
     call_id: Plain
     tool: Plain
     arguments_digest: str
-    arguments: Mapping[str, Any] = field(default_factory=lambda: {})
+    arguments: Mapping[str, Any] = field(default_factory=new_dict)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 
 OutboundStatus: TypeAlias = Literal["pending", "held", "sending", "sent", "refused", "ambiguous", "dead", "withdrawn"]
 
@@ -37,7 +37,7 @@ class OutboundEntry:
     account: str
     chat: str
     kind: str
-    payload: Mapping[str, Any] = field(default_factory=lambda: {})
+    payload: Mapping[str, Any] = field(default_factory=new_dict)
     position: int = 0
     not_before: datetime | None = None
     status: OutboundStatus = "pending"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import cast
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.errors import InputError, SettingsError, SophonError
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon.principals import is_channel_name
@@ -31,7 +31,7 @@ class ConfiguredChannel:
     channel: Channel
     policy: AccessPolicy = field(default_factory=AccessPolicy)
     inbound: InboundOptions = field(default_factory=InboundOptions)
-    chats: Mapping[str, ChatOverrides] = field(default_factory=lambda: {})
+    chats: Mapping[str, ChatOverrides] = field(default_factory=new_dict)
 
 
 def create_channels(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.errors import InputError, NotFound, SophonError, StoreError, StoreUnavailable, TrialFailed
 from sophon.security import describe_error
 from sophon.settings.sections.permissions import LevelNeeded
@@ -98,7 +98,7 @@ class ErrorPayload:
     code: str
     message: str
     status: int = 400
-    extra: Mapping[str, Any] = field(default_factory=lambda: {})
+    extra: Mapping[str, Any] = field(default_factory=new_dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return `{"ok": false, "error": {"code", "message", ...}}`."""

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, NotRequired, cast
 from urllib.parse import quote
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.stores.texts.contract import text_id
 from sophon_hosting.json_text import encode_json, json_bytes
@@ -52,7 +52,7 @@ class CutPayload:
     """A payload with large fields cut, and their whole texts by id."""
 
     data: Mapping[str, Any]
-    texts: Mapping[str, str] = field(default_factory=lambda: {})
+    texts: Mapping[str, str] = field(default_factory=new_dict)
 
 
 def cut_payload(data: Mapping[str, Any], session_id: str) -> CutPayload:

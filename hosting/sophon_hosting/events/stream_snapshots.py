@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sophon._python.joined_text import add_piece
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.events import Event, ReasoningChunk, StreamChunk, StreamReset
 from sophon_hosting.events.large_fields import HEAD_CHARACTERS, LARGE_FIELD, text_reference
 from sophon_hosting.events.wire_event import WireEvent, to_wire_event
@@ -27,7 +27,7 @@ class StreamedReply:
 
     epoch: int
     run_id: str
-    pieces: list[str] = field(default_factory=lambda: [])
+    pieces: list[str] = field(default_factory=new_list)
     length: int = 0
 
     def join(self) -> str:

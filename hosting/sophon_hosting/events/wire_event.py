@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, TypeAlias
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.events import Event
 from sophon.stores.events.contract import LoggedEvent
 from sophon_hosting.events.large_fields import LARGE_FIELD, cut_payload
@@ -25,7 +25,7 @@ class WireEvent:
     task_id: str = ""
     seq: int | None = None
     uncut: Mapping[str, Any] | None = None
-    _text: list[str] = field(default_factory=lambda: [], init=False, repr=False)
+    _text: list[str] = field(default_factory=new_list, init=False, repr=False)
 
     @property
     def whole(self) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, cast
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.failure_log import log_failure
@@ -44,7 +44,7 @@ class HostDescription:
     address: str = ""
     turns: int = 0
     duties: tuple[str, ...] = ()
-    settings: Mapping[str, str] = field(default_factory=lambda: {})
+    settings: Mapping[str, str] = field(default_factory=new_dict)
     schema: str = ""
 
     def to_json(self) -> dict[str, Any]:

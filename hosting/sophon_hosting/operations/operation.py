@@ -6,7 +6,7 @@ from dataclasses import field
 from functools import cached_property
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.errors import NotFound, SophonError
 from sophon.settings import Settings
 from sophon_hosting.client_api.caller import Caller
@@ -64,7 +64,7 @@ class OperationOptions:
     ok: bool = False
     event: str = ""
     errors: Sequence[type[SophonError]] = ()
-    example: Mapping[str, Any] = field(default_factory=lambda: {})
+    example: Mapping[str, Any] = field(default_factory=new_dict)
     is_large: bool = False
     is_cacheable: bool = False
     is_exclusive: bool = False

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.clock import Clock
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
@@ -52,7 +52,7 @@ class ActiveRun:
     ctx: Context | None = None
     worker_task: asyncio.Task[None] | None = None
     timeout: TaskTimeout | None = None
-    pending_approval_ids: list[str] = field(default_factory=lambda: [])
+    pending_approval_ids: list[str] = field(default_factory=new_list)
     may_have_asked: bool = False
     is_cancel_requested: bool = False
     is_interrupted: bool = False
@@ -68,8 +68,8 @@ class ActiveRun:
     is_chain_over: bool = False
     checkpoint: StagedWrite | None = None
     must_begin: bool = False
-    usage: list[UsageRow] = field(default_factory=lambda: [])
-    stored_usage: list[UsageRow] = field(default_factory=lambda: [])
+    usage: list[UsageRow] = field(default_factory=new_list)
+    stored_usage: list[UsageRow] = field(default_factory=new_list)
     released: asyncio.Event = field(default_factory=asyncio.Event)
     fence: RunFence | None = None
     is_stale: bool = False

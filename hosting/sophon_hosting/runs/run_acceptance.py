@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.errors import InputError, SophonError
 from sophon.security.sliding_windows import Reservation
 from sophon.services import Services
@@ -72,7 +72,7 @@ class RunRequest:
     channel: str = "local"
     account: str = ""
     external_id: str | None = None
-    origin: Mapping[str, Any] = field(default_factory=lambda: {})
+    origin: Mapping[str, Any] = field(default_factory=new_dict)
     stream: bool = False
     model: str | None = None
     planning: str | None = None
@@ -89,7 +89,7 @@ class RunRequest:
     call: "ToolCall | None" = None
     key: InboundKey | None = None
     autonomy: str | None = None
-    options: Mapping[str, Any] = field(default_factory=lambda: {})
+    options: Mapping[str, Any] = field(default_factory=new_dict)
     branch: "SessionBranch | None" = None
     precondition: Precondition | None = None
 

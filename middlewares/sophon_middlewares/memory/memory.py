@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -106,7 +107,7 @@ class Memory:
         if self._reader is None or self._folder is None or not ctx.settings.memory.file_tokens:
             return {}
         reader, own_folder = self._reader, self._folder / files_folder(ctx.data_owner)
-        return await ctx.services.clock.run_in_thread(lambda: reader.read(own_folder))
+        return await ctx.services.clock.run_in_thread(partial(reader.read, own_folder))
 
     async def _recall(self, ctx: Context) -> tuple[Sequence[MemoryEntry], Sequence[str]]:
         agent = _find_recalling_agent(ctx)

@@ -5,7 +5,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,5 +20,5 @@ class ChannelStateEntry:
     account: str
     kind: str
     key: str
-    value: Mapping[str, Any] = field(default_factory=lambda: {})
+    value: Mapping[str, Any] = field(default_factory=new_dict)
     at: datetime | None = None

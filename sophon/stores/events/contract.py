@@ -5,7 +5,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.stores.outbound_entry import OutboundEntry
 
 
@@ -25,7 +25,7 @@ class LoggedEvent:
     task_id: str = ""
     seq: int = 0
     at: datetime | None = None
-    texts: Mapping[str, str] = field(default_factory=lambda: {}, compare=False)
+    texts: Mapping[str, str] = field(default_factory=new_dict, compare=False)
     is_trace: bool = False
     outbound: tuple[OutboundEntry, ...] = field(default=(), compare=False)
 

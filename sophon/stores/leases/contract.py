@@ -9,7 +9,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.stores.lease_names import HOST_PREFIX as HOST_PREFIX
 
 
@@ -27,7 +27,7 @@ class Lease:
     until: datetime
     token: int
     schema: str = ""
-    details: Mapping[str, Any] = field(default_factory=lambda: {})
+    details: Mapping[str, Any] = field(default_factory=new_dict)
 
 
 def check_duration(seconds: float) -> None:

@@ -17,7 +17,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.security import redact
 from sophon.stores.events.contract import LoggedEvent
@@ -100,9 +100,9 @@ class Run:
     session_id: str
     owner: str = ""
     channel: str = ""
-    origin: Mapping[str, Any] = field(default_factory=lambda: {})
+    origin: Mapping[str, Any] = field(default_factory=new_dict)
     text: str = ""
-    options: Mapping[str, Any] = field(default_factory=lambda: {})
+    options: Mapping[str, Any] = field(default_factory=new_dict)
     status: RunStatus = "queued"
     order: int = 0
     created_at: datetime | None = None

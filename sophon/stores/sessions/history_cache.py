@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from datetime import datetime
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.messages import Compaction, Message
 
 MAX_CACHED_BYTES = 32 * 1024 * 1024
@@ -33,7 +33,7 @@ class CachedHistory:
     messages: Sequence[Message]
     compaction: Compaction | None
     size_bytes: int
-    prefix_cache: dict[str, tuple[int, int]] = field(default_factory=lambda: {})
+    prefix_cache: dict[str, tuple[int, int]] = field(default_factory=new_dict)
 
 
 @dataclass(frozen=True, slots=True)

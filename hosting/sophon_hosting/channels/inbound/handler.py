@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from functools import partial
 from itertools import groupby
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.errors import StoreError
 from sophon.learning.feedback import value_of_emojis
 from sophon_channels.access_policy import AccessPolicy
@@ -72,7 +72,7 @@ class InboundOptions:
     """
 
     debounce_seconds: float = 0.0
-    group_history: Mapping[str, int] = field(default_factory=lambda: {})
+    group_history: Mapping[str, int] = field(default_factory=new_dict)
     ack_reaction: str = ""
 
 

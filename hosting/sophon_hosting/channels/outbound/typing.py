@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from sophon._python.joined_text import add_piece, join_texts
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.clock import Clock
 from sophon.errors import NotFound, StateError, StoreError
 from sophon.events import ApprovalRequested, event_type
@@ -54,7 +54,7 @@ MAX_REMEMBERED_PREVIEWS = 1000
 class _TurnDisplay:
     """State of one turn: the streamed text of the current epoch, in pieces, and the task that shows it."""
 
-    pieces: list[str] = field(default_factory=lambda: [])
+    pieces: list[str] = field(default_factory=new_list)
     epoch: int = 0
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None

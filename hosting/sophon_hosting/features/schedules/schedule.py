@@ -12,7 +12,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 
 ScheduleKind: TypeAlias = Literal["cron", "interval", "once"]
 ScheduleState: TypeAlias = Literal["active", "paused", "finished"]
@@ -43,7 +43,7 @@ class Schedule:
     time_zone: str
     created_at: datetime
     created_by: str
-    origin: Mapping[str, Any] = field(default_factory=lambda: {})
+    origin: Mapping[str, Any] = field(default_factory=new_dict)
     title: str = ""
     misfire: Misfire = "once"
     quiet_hours: str = ""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import orjson
 
 from sophon._python.joined_text import add_piece
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.errors import BadRequest, ContextOverflow, ProviderUnavailable
 from sophon.messages import ToolCall, Usage
 from sophon.models.model import AttemptOutput, ModelInfo, ModelResponse
@@ -74,8 +74,8 @@ class _Block:
     id: str = ""
     name: str = ""
     data: str = ""
-    pieces: list[str] = field(default_factory=lambda: [])
-    signature: list[str] = field(default_factory=lambda: [])
+    pieces: list[str] = field(default_factory=new_list)
+    signature: list[str] = field(default_factory=new_list)
 
     def to_json(self) -> dict[str, Any]:
         """Return the block as it is sent back."""

@@ -12,7 +12,7 @@ from functools import cache
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.errors import ModelError
 from sophon.security import hide_url_secrets
 
@@ -22,7 +22,7 @@ class Proxy:
     """HTTP proxy: its URL without user and password, and the headers that authenticate to it."""
 
     url: str
-    headers: dict[str, str] = field(default_factory=lambda: {}, repr=False)
+    headers: dict[str, str] = field(default_factory=new_dict, repr=False)
 
 
 def find_proxy(url: str) -> Proxy | None:

@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 
 import orjson
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict, new_list
 from sophon.messages import ToolCall
 from sophon.models.providers.openai.reasoning import CALL_FIELDS, EXTRA_CONTENT
 from sophon.models.providers.openai.request import tool_names_by_wire_name
@@ -31,7 +31,7 @@ class ToolCallDelta:
     index: int | None
     name: str
     arguments: str
-    extra: Mapping[str, Any] = field(default_factory=lambda: {})
+    extra: Mapping[str, Any] = field(default_factory=new_dict)
     """`extra_content`, which is sent back with the call."""
 
     @classmethod
@@ -110,9 +110,9 @@ class _ToolCallDraft:
 
     id: str = ""
     name: str = ""
-    pieces: list[str] = field(default_factory=lambda: [])
+    pieces: list[str] = field(default_factory=new_list)
     """The arguments; joined when they are read, because appending to a long text copies it."""
-    extra: Mapping[str, Any] = field(default_factory=lambda: {})
+    extra: Mapping[str, Any] = field(default_factory=new_dict)
     is_announced_again: bool = False
     scanner: JsonObjectScanner = field(default_factory=JsonObjectScanner)
     scanned: int = 0

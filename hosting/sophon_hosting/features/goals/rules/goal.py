@@ -5,7 +5,7 @@ from dataclasses import field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Self, TypeAlias
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.autonomy import Autonomy
 from sophon_hosting.features.goals.rules.budget import GoalBudget, GoalSpending
 from sophon_hosting.features.goals.rules.stability import Stability
@@ -46,7 +46,7 @@ class Goal:
     description: str
     session_id: str = ""
     channel: str = "local"
-    origin: Mapping[str, Any] = field(default_factory=lambda: {})
+    origin: Mapping[str, Any] = field(default_factory=new_dict)
     autonomy: Autonomy = "Semi"
     priority: int = PRIORITIES["default"]
     state: GoalState = "planning"

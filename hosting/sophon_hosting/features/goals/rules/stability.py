@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon._python.lazy_pattern import lazy_pattern
 
 BACKOFF_FAILURES: Final = 4
@@ -36,7 +36,7 @@ class Stability:
     last_error: str = ""
     same_errors: int = 0
     replans_at: tuple[datetime, ...] = ()
-    blocks: Mapping[str, int] = field(default_factory=lambda: {})
+    blocks: Mapping[str, int] = field(default_factory=new_dict)
 
     @property
     def is_oscillating(self) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, Final, Literal, Self, TypeAlias
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.risk import Risk
 
 NodeStatus: TypeAlias = Literal["pending", "running", "done", "failed", "blocked"]
@@ -33,7 +33,7 @@ class TaskNode:
     id: str
     description: str
     tool: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=lambda: {})
+    arguments: Mapping[str, Any] = field(default_factory=new_dict)
     depends_on: tuple[str, ...] = ()
     risk: Risk = Risk.LOW
     status: NodeStatus = "pending"
