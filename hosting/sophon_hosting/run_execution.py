@@ -12,7 +12,7 @@ from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.queue.opening import QueueOpening
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import AcceptedRuns, ActiveRuns
-from sophon_hosting.runs.checkpoints import Checkpoints
+from sophon_hosting.runs.checkpoint_store import Checkpoints
 from sophon_hosting.runs.lost_starts import LostStarts
 from sophon_hosting.runs.outcomes import OutcomeWriter
 from sophon_hosting.runs.pending_questions import PendingQuestions

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.cancellation import Cancellation
 from sophon.clock import Stopwatch
-from sophon.context.facts import Step
 from sophon.context.message_list import MessageList
 from sophon.context.scoped_hooks import AddedHook, PushedLayers, check_function
 from sophon.context.services import TurnServices
-from sophon.context.state import TurnState
+from sophon.context.state import Step, TurnState
 from sophon.context.tool_limiter import ToolLimiter
 from sophon.errors import ChainError
 from sophon.events.base import Event

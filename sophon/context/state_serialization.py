@@ -6,9 +6,8 @@ from types import NoneType
 from typing import Any, cast, get_args
 
 from sophon.approvals import Grant
-from sophon.context.facts import Step
 from sophon.context.message_list import MessageList
-from sophon.context.state import Tally, TurnState, UsageCounts, unrecorded_from_json, unrecorded_to_json
+from sophon.context.state import Step, Tally, TurnState, UsageCounts, unrecorded_from_json, unrecorded_to_json
 from sophon.errors import StateError
 from sophon.extensions import Extensions
 from sophon.messages import Compaction, Message, Role, ToolCall, ToolResult, Usage

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.cancellation import Cancellation
 from sophon.clock import Clock
-from sophon.context.facts import TurnFacts
+from sophon.context.state import TurnFacts
 from sophon.events.base import Emit, Event
 from sophon.messages import Response
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-from sophon.context.facts import TurnFacts
+from sophon.context.state import TurnFacts
 from sophon.context.turn_log import ClaimedTurn, TurnEnd, TurnEvents
 from sophon.events import Emit
 from sophon.stores.contract import Store

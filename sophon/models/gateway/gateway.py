@@ -16,7 +16,6 @@ from sophon.events import AgentStatus, Emit
 from sophon.messages import Message, Usage
 from sophon.models.gateway.attempt import AttemptRecord, normalise_finish_reason
 from sophon.models.gateway.fallback_machine import FallbackRun, select_final_error
-from sophon.models.gateway.message_preparation import prepare_messages
 from sophon.models.gateway.options import GatewayDependencies, GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
 from sophon.models.gateway.retry_loop import Pauses, RetryLoop
@@ -33,7 +32,7 @@ from sophon.models.model import (
     ModelResponse,
     Purpose,
 )
-from sophon.models.token_counter import TokenCounter
+from sophon.models.token_counter import TokenCounter, prepare_messages
 
 log = logging.getLogger("sophon")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, or_, select, update
 
+from sophon.clock import to_utc
 from sophon.security.audit.audit_chain import GENESIS, AuditEntry, chain_entry, verify_audit
 from sophon.security.audit.audit_head import AuditHead
 from sophon.security.authorization.capability_levels import list_conditions
@@ -23,7 +24,6 @@ from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import TurnRepository
 from sophon.stores.sql.schema import audit, audit_chain
 from sophon.stores.unit_of_work import WriteKind
-from sophon.stores.utc_time import to_utc
 
 CHAIN_NUMBER = 1
 """Number of the one row with the ends of the chain; the first append inserts it."""

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from sophon.clock import to_utc
 from sophon.errors import InputError
 from sophon.memory.relations import parse_relations
 from sophon.stores.memories.contract import MemoryCategory, MemoryEntry, MemoryReach
-from sophon.stores.utc_time import to_utc
 
 MAX_TEXT_CHARACTERS: Final = 20_000
 """Characters of an imported or corrected entry."""

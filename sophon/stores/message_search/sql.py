@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, Connection, select, text
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.clock import to_utc
 from sophon.errors import InputError
 from sophon.messages import Message
 from sophon.stores.message_search import sqlite_table
@@ -28,7 +29,6 @@ from sophon.stores.sql.fts5_damage import IndexDamaged, index_damage
 from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import records, sessions
 from sophon.stores.texts.sql import TextReader
-from sophon.stores.utc_time import to_utc
 
 NO_FTS5: Final = "the SQLite library of this host has no FTS5, which the search in messages needs"
 

@@ -5,8 +5,8 @@ import binascii
 from collections.abc import Sequence
 from datetime import datetime
 
+from sophon.clock import to_utc
 from sophon.errors import InputError
-from sophon.stores.utc_time import to_utc
 
 _ESCAPED = frozenset("%_\\")
 _FOLDED_TO_ASCII = frozenset("ik")

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
 
+from sophon.clock import to_utc
 from sophon.security.audit.audit_chain import GENESIS, chain_entry
 from sophon.stores.audit.contract import AuditChainState, AuditVerification
 from sophon.stores.audit.sql import verify_entries
@@ -15,7 +16,6 @@ from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, write_in_batches
 from sophon.stores.sql.repository import TurnRepository, in_parts
 from sophon.stores.sql.schema import snapshot_chains, snapshots
 from sophon.stores.unit_of_work import WriteKind
-from sophon.stores.utc_time import to_utc
 
 EMPTY_CHAIN = AuditChainState(0, GENESIS, 0, GENESIS)
 

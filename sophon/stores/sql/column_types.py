@@ -16,7 +16,7 @@ from sqlalchemy import Column, ColumnElement, DateTime, Dialect, Text
 from sqlalchemy.types import TypeDecorator
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.stores.utc_time import to_utc
+from sophon.clock import to_utc
 
 _ESCAPE = "\x1a"
 _UNSAFE = re.compile("[\x00\x1a\ud800-\udfff]")

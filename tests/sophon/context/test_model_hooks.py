@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from sophon import Message, ModelRequest, ModelResponse, Services, ToolCall
-from sophon.context.facts import Step
+from sophon.context.state import Step
 from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Purpose
 from sophon.testing import FunctionModel
 

@@ -4,7 +4,7 @@ import pytest
 
 from sophon import Services, ToolCall
 from sophon.context import Tally
-from sophon.context.facts import Step
+from sophon.context.state import Step
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.tools.untrusted_text import fence_text

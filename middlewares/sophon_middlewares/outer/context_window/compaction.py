@@ -8,8 +8,8 @@ from sophon.context import Context
 from sophon.errors import BudgetExceeded, ContextOverflow, ModelError, StoreError
 from sophon.events import AgentStatus
 from sophon.messages import Compaction, Message
-from sophon.models.gateway.message_preparation import is_worth_a_thread
 from sophon.models.model import ModelRequest
+from sophon.models.token_counter import is_worth_a_thread
 from sophon.settings import ContextWindowSettings
 from sophon.turn.provenance import collect_untrusted_sources
 from sophon.visible_text import is_blank

@@ -8,7 +8,7 @@ from sophon.events import Event, TaskStarted
 from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
 from sophon.messages import Message
-from sophon.models.gateway.message_preparation import PIECE_MESSAGES, is_worth_a_thread
+from sophon.models.token_counter import PIECE_MESSAGES, is_worth_a_thread
 from sophon.scheduled_turns import SCHEDULE, SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.stores.sessions.contract import History, SessionRecord
 from sophon.turn.history_redaction import redact_history_for_reader

@@ -59,7 +59,7 @@ class OpenAIModel:
         await self._transport.warm_up()
 
     def prepare_message(self, message: Message) -> None:
-        """See `sophon.models.gateway.message_preparation`."""
+        """See `sophon.models.token_counter`."""
         prepare_message(message)
 
     async def complete(self, request: ModelRequest) -> ModelResponse:

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from sophon import Message, ModelRequest, Services, ToolCall
-from sophon.models.gateway.message_preparation import (
+from sophon.models.providers.factory import override_info
+from sophon.models.providers.openai.request import RequestWriter, prepare_message
+from sophon.models.token_counter import (
     MAX_INLINE_CHARACTERS,
     PIECE_CHARACTERS,
     PIECE_MESSAGES,
     is_worth_a_thread,
     split_into_pieces,
 )
-from sophon.models.providers.factory import override_info
-from sophon.models.providers.openai.request import RequestWriter, prepare_message
 from sophon.stores.factory import store_from_url
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel
