@@ -1,8 +1,13 @@
-"""Background tasks of one owner, which nobody awaits one by one and which the owner ends together."""
+"""Background tasks of one owner, which the owner ends together, and work that completes without its caller."""
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Iterator
 from typing import Any, TypeVar
+
+from sophon.failure_log import log_failure
+
+log = logging.getLogger("sophon")
 
 T = TypeVar("T")
 
@@ -46,3 +51,22 @@ async def end_tasks(*tasks: "asyncio.Future[Any] | None") -> None:
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
+
+
+async def complete(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of `work`, which completes even if the caller is cancelled. Raises its errors.
+
+    One that nobody hears any more is logged in a line; after `asyncio.shield` alone, asyncio reports it as an exception
+    that was never retrieved, with a traceback.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(_log_unheard_failure)
+        raise
+
+
+def _log_unheard_failure(work: asyncio.Future[Any]) -> None:
+    if not work.cancelled() and isinstance(error := work.exception(), Exception):
+        log_failure(log, error, "a transaction whose caller was cancelled failed")

@@ -18,7 +18,7 @@ from sophon.stores.runs.contract import Run
 from sophon.task_types import TaskType
 from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.background_loops import BackgroundLoop, BackgroundLoops, CreateLoops
-from sophon_hosting.completion import complete
+from sophon_hosting.background_tasks import complete
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.session_changes import SessionChanges
 from sophon_hosting.events.tool_errors import ToolErrors

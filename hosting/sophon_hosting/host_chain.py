@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Coroutine
+from importlib import import_module
 from typing import cast
 
 from sophon.chain.pipeline import Pipeline
@@ -13,14 +14,17 @@ from sophon.services import Services
 from sophon.settings import Settings
 from sophon.task_types import TaskType
 from sophon.turn.pipeline_registry import PipelineRegistry
-from sophon_hosting.daily_log import read_daily_log
 from sophon_hosting.model_hooks import place_model_hooks
+from sophon_hosting.runs.daily_log import read_daily_log
 from sophon_middlewares.chains import CHAINS, NOTHING
 from sophon_middlewares.chains.additions import GUARD_ORDER, find_additions
 from sophon_middlewares.guards.description import CompletesSettings
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
 
 FACTORY_SETTING = "Chain.Factory"
+
+FEATURES = "sophon_hosting.features.registry"
+"""Module with the middlewares of the features, by name, because these stand above the chain."""
 
 
 def build_chain(services: Services, name: str) -> Pipeline:
@@ -115,10 +119,13 @@ def records_turns(chain: Pipeline) -> bool:
 
 
 def _complete(chain: Pipeline, services: Services, name: str = "", first: Additions = NOTHING) -> Pipeline:
-    """Return the chain with what the settings add: in the places of its list, or where `place` puts it."""
+    """Return the chain with what the settings add, in the places of its list or where `place` puts it, and with what
+    features add, where `place` puts it.
+    """
     if first:
         chain = _add(chain, services, name, first)
-    return _add(chain, services, name, {**first, **find_additions(chain, services, read_daily_log)})
+    chain = _add(chain, services, name, {**first, **find_additions(chain, services, read_daily_log)})
+    return place(chain, import_module(FEATURES).list_middlewares(services))
 
 
 def _add(chain: Pipeline, services: Services, name: str, added: Additions) -> Pipeline:

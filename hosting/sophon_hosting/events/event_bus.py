@@ -17,7 +17,7 @@ from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import Run, RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.unit_of_work import Write
-from sophon_hosting.completion import complete
+from sophon_hosting.background_tasks import complete
 from sophon_hosting.events.event_fanout import EventFanout
 from sophon_hosting.events.missed_events import MissedEvents, bound_missed_events, find_position, read_missed_events
 from sophon_hosting.events.remote_events import FindStart

@@ -10,6 +10,7 @@ from sophon_hosting.feature_services import ServiceKey
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from sophon.chain.pipeline import Middleware
     from sophon.models.gateway.provider import Provider
     from sophon.services import Services
     from sophon.settings.loader import LoadedSettings
@@ -109,6 +110,9 @@ class Feature:
     long as a host, off the record too. Without
     `tools_need_host` the tools are offered to turns without a host, too, as those of `sophon chat`.
 
+    `middlewares` returns those that the feature adds to each chain of a host: they stand where `sophon.chain.placement`
+    puts them by the constraints of their classes.
+
     `tables` are repositories with tables of their own, each a `StorePart` as `module:class`; `HostStore.part` returns
     them. `sweep` deletes what is old of the feature's data. The ids of the sessions that the feature makes begin with
     one of `session_prefixes` and a hyphen: no user's may. `page` of docs/ is about the feature.
@@ -124,6 +128,7 @@ class Feature:
     notices: "Callable[[], Iterable[ChatNotice]] | None" = None
     record_use: "Callable[[Services], RecordUse | None] | None" = None
     session_work: "CreateSessionWork | None" = None
+    middlewares: "Callable[[Services], Iterable[Middleware]] | None" = None
     tables: Sequence[str] = ()
     sweep: "Sweep | None" = None
     session_prefixes: Sequence[str] = ()

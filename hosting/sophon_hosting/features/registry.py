@@ -13,6 +13,7 @@ from sophon_hosting.features.feature import Feature
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from sophon.chain.pipeline import Middleware
     from sophon.services import Services
     from sophon.tools.tool import Tool
     from sophon_hosting.background_loops import CreateLoops
@@ -70,6 +71,11 @@ def list_notices() -> "list[ChatNotice]":
 def list_routes(host: "Host") -> "list[web.AbstractRouteDef]":
     """Return the routes of all features that are no operations; the services of the features exist."""
     return [route for each in load_features() if each.routes is not None for route in each.routes(host)]
+
+
+def list_middlewares(services: "Services") -> "list[Middleware]":
+    """Return the middlewares of all features that are switched on."""
+    return [added for each in load_features() if each.middlewares is not None for added in each.middlewares(services)]
 
 
 def list_session_prefixes() -> list[str]:

@@ -12,17 +12,21 @@ import pytest
 
 import sophon_hosting.features
 from sophon import ModelRequest, Services
+from sophon.chain.order_constraints import get_middleware_name
+from sophon.chain.pipeline import Next
+from sophon.context import Context
 from sophon.errors import CompositionError, SettingsError, StoreError
 from sophon.testing import FunctionModel
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.feature_services import ServiceKey
-from sophon_hosting.features import FEATURES, FEATURES_GROUP, lifecycle
+from sophon_hosting.features import FEATURES, FEATURES_GROUP, lifecycle, registry
 from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
 from sophon_hosting.features.lifecycle import FeatureLifecycle
 from sophon_hosting.features.registry import load_builtin_features, load_features
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.host_chain import build_configured_chain
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.programs.shutdown_signals import run_until_stopped
 from sophon_hosting.store.sql_host_store import SqlHostStore
@@ -226,6 +230,22 @@ async def test_a_service_that_did_not_start_has_nothing_to_stop(name: str) -> No
 def test_no_service_with_a_phase_is_left_out() -> None:
     with_phase = {each.name for each in load_builtin_features() if any(service.phase for service in each.services)}
     assert with_phase == set(SWITCHED_ON)
+
+
+class Greeting:
+    """A middleware of a feature."""
+
+    before = ("AgenticLoop",)
+
+    async def __call__(self, ctx: Context, next: Next) -> None:
+        await next(ctx)
+
+
+def test_a_middleware_of_a_feature_stands_in_the_chain_where_its_class_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    features = (Feature("polite", middlewares=lambda services: [Greeting()]), Feature("silent"))
+    monkeypatch.setattr(registry, "load_features", lambda: features)
+    chain = [get_middleware_name(each) for each in build_configured_chain(Services(models=FunctionModel(answer)))]
+    assert chain.index("Greeting") == chain.index("AgenticLoop") - 1
 
 
 # In a whole host.

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sophon.testing import VirtualClock
-from sophon_hosting import daily_log
+from sophon_hosting.runs import daily_log
 from sophon_hosting.runs.text_origin import OWN_TEXT
 from tests.hosting.memory.conftest import MemoryHost
 

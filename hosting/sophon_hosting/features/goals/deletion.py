@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon_hosting.completion import complete
+from sophon_hosting.background_tasks import complete
 from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.features.goals.goal_writer import GoalWriter
 from sophon_hosting.features.goals.rules.goal import WORK_SESSION_PREFIX, Goal

@@ -22,9 +22,9 @@ from sophon.messages import Usage
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.traces.trace_context import HEADER
+from sophon_hosting.background_tasks import complete
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.http_json import TRACE, get_caller, get_host
-from sophon_hosting.completion import complete
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.openai_api.completion_errors import IdempotencyKeyReused
 from sophon_hosting.features.openai_api.completion_format import (

@@ -1,7 +1,7 @@
 """Dead letters of the task queue: tasks that were given up, which an operator may enqueue again."""
 
 from sophon.errors import ChangedMeanwhile, NotFound
-from sophon_hosting.completion import complete
+from sophon_hosting.background_tasks import complete
 from sophon_hosting.host import Host
 from sophon_hosting.store.contract import host_store
 
