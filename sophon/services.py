@@ -3,10 +3,13 @@
 import os
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sophon.approvals import ApprovalGate, RejectingGate
+from sophon.assistant import Assistant
 from sophon.clock import Clock, Stopwatch, SystemClock
 from sophon.composition.arguments import check_service_arguments
 from sophon.composition.configured_parts import (
@@ -26,14 +29,15 @@ from sophon.context.tool_limiter import ToolLimiter
 from sophon.context.turn_log import TurnLog
 from sophon.events import EventSink, NullEventSink
 from sophon.learning.embedding_cache import CachingEmbedder
+from sophon.learning_services import LearningServices
 from sophon.messages import Message
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model
-from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.principals import LOCAL_USER, data_owner_of_turn
 from sophon.security.sliding_windows import SlidingWindows
+from sophon.security_services import SecurityServices
 from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon.stores.factory import StoreFactory, store_from_url
@@ -47,11 +51,9 @@ from sophon.turn.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
-    from sophon.agents.runtime import AgentRuntime
     from sophon.attachments import Attachment
     from sophon.images import Image
     from sophon.learning.contract import Embedder, PolicyCache
-    from sophon.routing.router import Router
     from sophon.security.policy import Policy
     from sophon.skills.catalog import SkillCatalog
     from sophon.stores.memories.library import LongTermMemory
@@ -123,7 +125,6 @@ class Services:
         self.folder = folder
         """Base directory of relative paths in the settings."""
         self.clock: Clock = clock
-        self.vault = parts.vault or CredentialVault(settings.vault, {})
         providers = to_providers(None) if parts.providers is None else parts.providers
         configure_providers(providers, settings)
         limits = GatewayOptions(
@@ -131,48 +132,37 @@ class Services:
         )
         self.gateway = ModelGateway(providers, clock=clock, options=limits)
         self.toolbox = Toolbox(ToolRegistry(add_builtin_tools(parts.tools, settings)))
-        self.custom_tools = create_custom_tool_store(settings, folder)
-        self.agents = create_agent_runtime(settings, folder)
         self.store: Store = parts.store or InMemoryStore(clock=clock)
         self.approvals: ApprovalGate = parts.approvals or RejectingGate()
-        self.operator_policy: OperatorPolicy = UNRESTRICTED
-        self.rate_windows = SlidingWindows()
-        """Counts in this process; those of a host of several processes are shared by them."""
         self.events = parts.events or NullEventSink()
-        self.has_listeners = parts.events is not None and not isinstance(parts.events, NullEventSink)
         self.turn_log: TurnLog = parts.turn_log or SessionLog(self.store)
-        self.instructions = parts.instructions
-        self.skills, self.embedder, self.policies = parts.skills, parts.embedder, parts.policies
-        self._policy = parts.policy
-        # In a list, which the copies of the services share: a host has one for each turn.
-        self._routers: list[Router] = []
-        self._memory_vectors: list[MemoryVectorCache] = []
-        self._workspaces: dict[Path, WorkspaceSearch] = {}
+        policy = parts.policy
+        self.security = SecurityServices(
+            vault=parts.vault or CredentialVault(settings.vault, {}),
+            rate_windows=SlidingWindows(),
+            load_policy=cache(lambda: load_shield_policy(settings, folder)) if policy is None else lambda: policy,
+        )
+        self.learning = LearningServices(
+            parts.embedder, parts.policies, partial(create_router, settings.routing, clock, folder)
+        )
+        self.assistant = Assistant(
+            parts.instructions,
+            parts.skills,
+            create_agent_runtime(settings, folder),
+            create_custom_tool_store(settings, folder),
+        )
+        self.has_listeners = parts.events is not None and not isinstance(parts.events, NullEventSink)
+        """Whether `events` has a listener; events in hot paths are not created without one."""
         self.expected_stages: dict[str, tuple[str, ...]] = {}
         """Settings of a program, by path, each with the middlewares of which one follows it; none of a host."""
-        self.learns = True
-        """False off the record: turns leave no trajectories and no routing decisions."""
+        # The copies of the services share them: a host has one for each turn.
+        self._memory_vectors: list[MemoryVectorCache] = []
+        self._workspaces: dict[Path, WorkspaceSearch] = {}
 
     @property
     def registry(self) -> ToolRegistry:
         """All enabled tools of this moment."""
         return self.toolbox.registry
-
-    @property
-    def policy(self) -> "Policy":
-        """The policy of Shield, read once, when it is first needed. Raises SettingsError."""
-        if self._policy is None:
-            self._policy = load_shield_policy(self.settings, self.folder)
-        return self._policy
-
-    @property
-    def router(self) -> "Router":
-        """The router of the settings, created when it is first needed."""
-        if not self._routers:
-            self._routers.append(
-                create_router(self.settings.routing, self.clock, self.folder, self.embedder, self.policies)
-            )
-        return self._routers[0]
 
     @property
     def memory(self) -> "LongTermMemory":
@@ -182,7 +172,7 @@ class Services:
 
         if not self._memory_vectors:
             self._memory_vectors.append(MemoryVectorCache(self.clock))
-        embedder = choose_embedder(self.settings.memory.embedder, self.embedder)
+        embedder = choose_embedder(self.settings.memory.embedder, self.learning.embedder)
         return LongTermMemory(self.store, self.clock, embedder, self._memory_vectors[0])
 
     def workspace(self, folder: Path) -> "WorkspaceSearch":
@@ -191,7 +181,7 @@ class Services:
         from sophon.stores.memories.workspace_search import WorkspaceSearch
 
         if folder not in self._workspaces:
-            embedder = choose_embedder(self.settings.memory.embedder, self.embedder)
+            embedder = choose_embedder(self.settings.memory.embedder, self.learning.embedder)
             self._workspaces[folder] = WorkspaceSearch(folder, self.clock, embedder)
         return self._workspaces[folder]
 
@@ -290,7 +280,8 @@ class Services:
         if model is not None:
             self.gateway.find(model)
         user = Message("user", text, images=tuple(images), attachments=tuple(attachments))
-        messages = MessageList((Message("system", self.instructions), user) if self.instructions else (user,))
+        instructions = self.assistant.instructions
+        messages = MessageList((Message("system", instructions), user) if instructions else (user,))
         session_id = session_id or self.clock.new_id()
         if data_owner is None:
             data_owner = data_owner_of_turn(principal or "", session_id, group=group)
@@ -335,8 +326,8 @@ class Services:
             text,
             principal,
             settings=self.settings,
-            router=self.router,
-            is_operator=self.operator_policy.is_operator(principal),
+            router=self.learning.router,
+            is_operator=self.security.operator_policy.is_operator(principal),
             boosters=[tool.answer for tool in self.registry.tools if tool.answer is not None],
             candidates=self.gateway.candidates(),
             store=self.store,
@@ -363,16 +354,15 @@ class Services:
         approvals: ApprovalGate | None = None,
         events: EventSink | None = None,
         turn_log: TurnLog | None = None,
-        instructions: str | None = None,
-        agents: "AgentRuntime | None" = None,
-        operator_policy: OperatorPolicy | None = None,
-        rate_windows: SlidingWindows | None = None,
-        learns: bool | None = None,
+        security: SecurityServices | None = None,
+        learning: LearningServices | None = None,
+        assistant: Assistant | None = None,
     ) -> Self:
         """Return services with other parts; those that are not named are shared, with their state."""
-        given = {name: part for name, part in locals().items() if part is not None and part is not self}
-        view = copy(self)
-        vars(view).update(given)
+        given, view = locals(), copy(self)
+        for name, part in given.items():
+            if part is not None and part is not self:
+                setattr(view, name, part)
         if events is not None:
             view.has_listeners = not isinstance(events, NullEventSink)
         return view
@@ -389,10 +379,10 @@ class Services:
             approvals=approvals,
             events=NullEventSink(),
             turn_log=SessionLog(store),
-            rate_windows=SlidingWindows(),
-            learns=False,
+            security=replace(self.security, rate_windows=SlidingWindows()),
+            learning=replace(self.learning, is_enabled=False, routers=[]),
         )
-        view._routers, view._memory_vectors, view._workspaces = [], [], {}
+        view._memory_vectors, view._workspaces = [], {}
         return view
 
     def restore(self, state: Mapping[str, Any]) -> Context:
@@ -412,7 +402,7 @@ class Services:
     async def open(self) -> None:
         """Open the store, and register the custom tools: a client may call one before any turn has looked."""
         await self.store.open()
-        if (custom := self.custom_tools) is not None:
+        if (custom := self.assistant.custom_tools) is not None:
             from sophon.builtin_tools.custom_tools import refresh_custom_tools  # lazy: off by default
 
             disabled = self.settings.tools.disabled
@@ -422,8 +412,8 @@ class Services:
         """Close models and store."""
         try:
             await self.gateway.aclose()
-            if isinstance(self.embedder, CachingEmbedder):
-                await self.embedder.aclose()
+            if isinstance(self.learning.embedder, CachingEmbedder):
+                await self.learning.embedder.aclose()
         finally:
             await self.store.close()
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, Self
@@ -12,6 +13,7 @@ from sophon.chain.pipeline import Pipeline
 from sophon.errors import CompositionError
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
+from sophon.security_services import SecurityServices
 from sophon.services import Services
 from sophon.stores.rate_windows.shared_windows import SharedWindows
 from sophon.stores.runs.contract import Run
@@ -151,13 +153,12 @@ class Host:
             approvals=self._gate,
             events=event_bus,
             turn_log=RunTurnLog(active_runs, self._outcome_writer, store, event_bus),
-            operator_policy=policy,
-            rate_windows=SharedWindows(store.rate_windows) if self.membership.is_shared else None,
+            security=self._create_security(store, services.security, policy),
         )
         """What the turns of this host use; the services that were passed know nothing of the host."""
-        if services.agents is not None:
-            chains = AgentChains(services, active_runs, event_bus)
-            services = self.services = services.with_parts(agents=services.agents.with_chains(chains.find))
+        if (agents := services.assistant.agents) is not None:
+            agents = agents.with_chains(AgentChains(services, active_runs, event_bus).find)
+            services = self.services = services.with_parts(assistant=replace(services.assistant, agents=agents))
         self.pipelines = _build_pipelines(chain, services)
         """The chains as they were composed, without the host's own middlewares; see `replace_chain`."""
         execution = self.execution = self._create_execution(held, prepare)
@@ -183,6 +184,12 @@ class Host:
         self.replaying: set[str] = set()
         """Users of whom a turn is replayed now."""
         self._outbox_listeners: list[Callable[[], None]] = []
+
+    def _create_security(
+        self, store: HostStore, security: SecurityServices, policy: OperatorPolicy
+    ) -> SecurityServices:
+        windows = SharedWindows(store.rate_windows) if self.membership.is_shared else security.rate_windows
+        return replace(security, operator_policy=policy, rate_windows=windows)
 
     def _create_outcome_writer(
         self, store: HostStore, services: Services, build_outbound: OutboundBuilder, record_use: RecordUse | None
@@ -214,7 +221,7 @@ class Host:
             clock=services.clock,
             settings=services.settings.approval,
             tools=services.toolbox,
-            policy=services.operator_policy,
+            policy=services.security.operator_policy,
             held=held,
             health=self.queue_health,
             signal=self.signals.send,

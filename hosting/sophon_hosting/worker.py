@@ -251,7 +251,7 @@ class Worker:
                 if services.settings.traces.enabled:
                     origin = find_trace_origin(run, services.clock.now())
                     ctx.put(TRACE_ORIGIN, origin)
-                    if services.settings.telemetry.endpoint is not None and services.learns:
+                    if services.settings.telemetry.endpoint is not None and services.learning.is_enabled:
                         PROPAGATED.set(origin.context)  # of the task of this turn: what it calls gets its trace context
                 active_run.stored_usage = usage_rows(ctx.tally.unrecorded, ctx.session_id, run.id, services.clock.now())
         except StoreError:

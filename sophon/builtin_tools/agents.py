@@ -83,6 +83,6 @@ def agent_tools() -> list[Tool]:
 
 
 def _find_runtime(ctx: Context) -> AgentRuntime:
-    if ctx.services.agents is None:
+    if ctx.services.assistant.agents is None:
         raise ToolError("there are no agents here")
-    return ctx.services.agents
+    return ctx.services.assistant.agents

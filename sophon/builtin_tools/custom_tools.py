@@ -192,7 +192,7 @@ async def _apply(ctx: Context, change: str, act: Callable[[CustomToolStore], Cus
 
 
 def _find_store(ctx: Context) -> CustomToolStore:
-    store = ctx.services.custom_tools
+    store = ctx.services.assistant.custom_tools
     if store is None:
         raise ToolError("custom tools are switched off here")
     return store

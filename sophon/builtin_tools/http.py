@@ -96,7 +96,7 @@ def format_response(response: "FetchedResponse", *, with_headers: bool) -> str:
 async def _fetch(
     ctx: Context, method: str, url: str, headers: Mapping[str, str], body: str | None
 ) -> "FetchedResponse":
-    vault = ctx.services.vault
+    vault = ctx.services.security.vault
     for name in headers:
         if vault.has_header(name):
             raise ToolError(f"the header {name!r} must not be set; remove it: the host adds its credentials itself")

@@ -213,7 +213,7 @@ def _find_reader(ctx: Context) -> MemoryReader:
 
 
 def _find_agent(ctx: Context) -> "TurnAgent | None":
-    if ctx.services.agents is None:
+    if ctx.services.assistant.agents is None:
         return None
     from sophon.turn.agent import find_turn_agent  # lazy: most hosts have no agents
 

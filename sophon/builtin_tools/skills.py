@@ -111,9 +111,9 @@ def list_files(skill: SkillPackage) -> list[str]:
 
 
 def _find_skills(ctx: Context) -> SkillSet:
-    if ctx.services.skills is None:
+    if ctx.services.assistant.skills is None:
         raise ToolError("there are no skills here")
-    return ctx.services.skills.current
+    return ctx.services.assistant.skills.current
 
 
 def _check_enabled(name: str, skills: SkillSet) -> None:

@@ -77,7 +77,7 @@ async def run_sub_agent(ctx: Context, name: str, task: str) -> str:
     Raises ToolError if it cannot run, fails, is cancelled or exceeds its time, CallSuspended if it waits for a person,
     and BudgetExceeded.
     """
-    runtime, call_id = ctx.services.agents, ctx.pending[0].id
+    runtime, call_id = ctx.services.assistant.agents, ctx.pending[0].id
     if runtime is None:
         raise ToolError("there are no agents here")
     if ctx.pipeline is None:
@@ -232,7 +232,7 @@ def _open_child(ctx: Context, opened: OpenAgents, definition: AgentDefinition, c
 
 def _check_unattended_limit(ctx: Context) -> None:
     """Raise ToolError if as many agents work for the person as may without them: `Goals.Limits.RunningAgents`."""
-    goals, runtime = ctx.services.settings.goals, ctx.services.agents
+    goals, runtime = ctx.services.settings.goals, ctx.services.assistant.agents
     if goals.enabled and runtime is not None and is_of_program(ctx):
         running = runtime.running.count_opened(ctx.principal)
         if running >= goals.limits.running_agents:

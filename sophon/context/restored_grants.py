@@ -17,5 +17,5 @@ def drop_void_grants(turn: "TurnState", services: "TurnServices") -> None:
         grant, tool = turn.grants.get(call.id), services.registry.get(call.name)
         if grant is None or tool is None:
             continue
-        if not services.operator_policy.counts(tool.risk, asker=turn.principal, decider=grant.decided_by):
+        if not services.security.operator_policy.counts(tool.risk, asker=turn.principal, decider=grant.decided_by):
             del turn.grants[call.id]

@@ -102,7 +102,7 @@ def find_level(ctx: Context) -> Level:
         ctx.principal,
         channel=ctx.channel,
         chat=chat_of_turn(ctx),
-        is_operator=ctx.services.operator_policy.is_operator(ctx.principal),
+        is_operator=ctx.services.security.operator_policy.is_operator(ctx.principal),
     )
 
 
@@ -122,8 +122,10 @@ def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> Sequence[Tool]:
 
     While the guard Authorization is off, the principal may use all of them.
     """
-    tools = [tool for tool in tools if not is_owned_by_other(ctx, tool)] if ctx.services.custom_tools else tools
-    if ctx.services.agents is not None:
+    tools = (
+        [tool for tool in tools if not is_owned_by_other(ctx, tool)] if ctx.services.assistant.custom_tools else tools
+    )
+    if ctx.services.assistant.agents is not None:
         from sophon.turn.agent import filter_by_agents  # lazy: most hosts have no agents
 
         tools = filter_by_agents(ctx, tools)

@@ -85,7 +85,7 @@ class PipelineRegistry:
 
         profile = ctx.get(TASK_PROFILE)
         if profile is None:
-            profile, vector = await ctx.services.router.classify(ctx.text)
+            profile, vector = await ctx.services.learning.router.classify(ctx.text)
             ctx.put(TASK_PROFILE, profile)
             if vector is not None:
                 ctx.put(MESSAGE_VECTOR, vector)

@@ -9,6 +9,7 @@ import gc
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -115,7 +116,9 @@ class Turns:
             settings={"Planning": {"Mode": "Never"}, "Learning": {"Enabled": learning}},
             embedder=embedder,
         )
-        self._services.policies = create_policy_cache(store.vectors, embedder, self._services.clock)
+        self._services.learning = replace(
+            self._services.learning, policies=create_policy_cache(store.vectors, embedder, self._services.clock)
+        )
         chain = twelve(self._services, {"Learning": Learning(), "Scoring": Scoring()} if learning else {})
         layers = list(chain)
         if keeps_routes:

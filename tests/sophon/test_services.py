@@ -181,3 +181,9 @@ def named(name: str) -> Tool:
         """Do something."""
 
     return act
+
+
+def test_services_are_a_dozen_parts() -> None:
+    derived = {"has_listeners", "expected_stages"}  # of the events, and of the settings of a program
+    parts = [name for name in vars(Services()) if not name.startswith("_") and name not in derived]
+    assert len(parts) <= 12

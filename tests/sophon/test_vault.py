@@ -107,8 +107,8 @@ def test_without_credentials_texts_stay_as_they_are() -> None:
 def test_services_take_the_secrets_from_the_environment_of_the_host(tmp_path: Path) -> None:
     settings = Settings.from_mapping({"Vault": {"github": {"Secret": {"$env": "T"}, "Hosts": ["api.example.com"]}}})
     services = Services.from_settings(settings, environment={"T": TOKEN}, folder=tmp_path)
-    assert headers(services.vault) == {"authorization": f"Bearer {TOKEN}"}
-    assert services.vault.has_header("AUTHORIZATION")
+    assert headers(services.security.vault) == {"authorization": f"Bearer {TOKEN}"}
+    assert services.security.vault.has_header("AUTHORIZATION")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Versions of a conversation: edit, answer again, switch, link, continue; commands and choices of the message field."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from playwright.async_api import Page, expect
@@ -161,7 +162,7 @@ async def test_a_skill_that_people_may_call_is_in_the_menu_and_sent_as_a_message
         (tmp_path / "skills" / name).mkdir(parents=True)
         text = f"---\nname: {name}\ndescription: About {name}.\n{header}\n---\nDo it."
         (tmp_path / "skills" / name / "SKILL.md").write_text(text)
-    served.site.services.skills = SkillCatalog([tmp_path / "skills"])
+    served.site.services.assistant = replace(served.site.services.assistant, skills=SkillCatalog([tmp_path / "skills"]))
     page = await look(served.url)
     await field(page).fill("/ta")
     await expect(page.get_by_role("listbox").get_by_role("option")).to_have_text(

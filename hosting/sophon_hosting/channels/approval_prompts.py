@@ -239,7 +239,7 @@ class ApprovalPrompts:
 
     def _may_see_elsewhere(self, person: Person, location: ChatLocation) -> bool:
         """Return whether a person may learn of what others are asked: an operator, where nobody else reads it."""
-        is_operator = self._host.services.operator_policy.is_operator(self._chat_state.user_id(person))
+        is_operator = self._host.services.security.operator_policy.is_operator(self._chat_state.user_id(person))
         return is_operator and location.kind == "direct"
 
     async def _has_arrived(self, version: CodedApproval) -> bool:
@@ -319,7 +319,7 @@ class ApprovalPrompts:
         person's before.
         """
         user_id = self._chat_state.user_id(person)
-        if location.kind != "direct" or self._host.services.operator_policy.is_operator(user_id):
+        if location.kind != "direct" or self._host.services.security.operator_policy.is_operator(user_id):
             return True
         return await self._recipient(approval_id) in ("", user_id)
 

@@ -96,10 +96,10 @@ def find_name_problems(services: Services, name: str, overrides: ChatOverrides) 
         from sophon.agents.unknown_names import KnownNames, names_tool
         from sophon.builtin_tools.custom_tools import refresh_custom_tools
 
-        if services.custom_tools is not None:
-            refresh_custom_tools(services.toolbox, services.custom_tools, services.settings.tools.disabled)
+        if services.assistant.custom_tools is not None:
+            refresh_custom_tools(services.toolbox, services.assistant.custom_tools, services.settings.tools.disabled)
         tools = frozenset((*(each.name for each in services.registry), *LATER_TOOLS, "load_tools"))
-        packages = () if services.skills is None else services.skills.read().enabled
+        packages = () if services.assistant.skills is None else services.assistant.skills.read().enabled
         servers = [*(server.id for server in services.settings.mcp.servers), *packages]
         names = KnownNames(tools, (), lambda _: "", servers)
         for each in overrides.tools or ():
@@ -109,7 +109,10 @@ def find_name_problems(services: Services, name: str, overrides: ChatOverrides) 
 
 def list_agents(services: Services) -> list[str]:
     """Return the names of the agents, the one without a file first. Blocks."""
-    return [MAIN_AGENT, *(services.agents.catalog.read().agents if services.agents is not None else ())]
+    return [
+        MAIN_AGENT,
+        *(services.assistant.agents.catalog.read().agents if services.assistant.agents is not None else ()),
+    ]
 
 
 def find_model(services: Services, overrides: ChatOverrides) -> str | None:

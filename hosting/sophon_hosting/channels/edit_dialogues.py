@@ -324,7 +324,9 @@ class EditDialogues:
         run = await self._store.runs.find(turn_id_from_request(record.request))
         decision = Decision.edit({}, decided_by=self._chat_state.user_id(person))
         try:
-            check_decider(self._host.services.operator_policy, record, decision, asker=run.owner if run else "")
+            check_decider(
+                self._host.services.security.operator_policy, record, decision, asker=run.owner if run else ""
+            )
         except NotFound:
             return MAY_NOT_DECIDE_MESSAGE
         except DecisionRefused as refused:

@@ -75,7 +75,7 @@ class OwnerRights:
 
 def find_level_problem(services: Services, owner: str, channel: str) -> str:
     """Return why nothing may run for a person: their level on the channel has not the feature `Chat`; "" if it has."""
-    settings, policy = services.settings.permissions, services.operator_policy
+    settings, policy = services.settings.permissions, services.security.operator_policy
     level = settings.level_of(owner, channel=channel, is_operator=policy.is_operator(owner))
     return "" if settings.levels.allows(level, "Chat") else f"{owner} may not chat any more: the level is {level.label}"
 

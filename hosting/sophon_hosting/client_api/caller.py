@@ -137,15 +137,15 @@ class Caller:
     @property
     def custom_tools(self) -> "CustomToolStore | None":
         """Custom tools of the host; None if they are off."""
-        return self.host.services.custom_tools
+        return self.host.services.assistant.custom_tools
 
     def refresh_custom_tools(self) -> None:
         """Give the turns of this process the custom tools as they are now. Blocks."""
         from sophon.builtin_tools.custom_tools import refresh_custom_tools  # lazy: off by default
 
         services = self.host.services
-        if services.custom_tools is not None:
-            refresh_custom_tools(services.toolbox, services.custom_tools, services.settings.tools.disabled)
+        if services.assistant.custom_tools is not None:
+            refresh_custom_tools(services.toolbox, services.assistant.custom_tools, services.settings.tools.disabled)
 
     @property
     def memory(self) -> "LongTermMemory":
@@ -240,11 +240,15 @@ class Caller:
     async def read_agents(self) -> "AgentSet | None":
         """Return the agents that are defined in files; None if agents are off."""
         services = self.host.services
-        return None if services.agents is None else await self.clock.run_in_thread(services.agents.catalog.read)
+        return (
+            None
+            if services.assistant.agents is None
+            else await self.clock.run_in_thread(services.assistant.agents.catalog.read)
+        )
 
     async def reset_routing(self) -> int:
         """Forget what routing has observed; return the number of averages."""
-        return await self.host.services.router.reset(self.store)
+        return await self.host.services.learning.router.reset(self.store)
 
     def subscribing(self) -> AbstractAsyncContextManager[Callable[[str], Awaitable[None]]]:
         """Return what `Subscriptions.during` returns; without events, it subscribes to nothing."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -66,13 +67,15 @@ class OffTheRecordHost(Host):
         sweeps: Collection[Sweep] = (),
     ) -> None:
         reading = ToolRegistry(tool for tool in services.registry if _is_offered(tool))
+        own = (services.assistant.instructions, OFF_THE_RECORD_NOTICE)
+        instructions = "\n".join(part for part in own if part)
         super().__init__(
             services.with_parts(
                 store=build_off_the_record_store(extend_store(services.store), services.clock),
                 toolbox=Toolbox(reading, accepts=_is_offered),
                 events=events if events is not None else NullEventSink(),
-                instructions="\n".join(part for part in (services.instructions, OFF_THE_RECORD_NOTICE) if part),
-                learns=False,
+                assistant=replace(services.assistant, instructions=instructions),
+                learning=replace(services.learning, is_enabled=False),
             ),
             lambda view: build_pipelines(view).map(lambda chain: place(chain, [OffTheRecord()], GUARD_ORDER)),
             approvers=approvers,

@@ -33,7 +33,7 @@ class FeedbackRecorder:
         """
         check_feedback(value, text)
         services = self._services
-        if not services.learns:
+        if not services.learning.is_enabled:
             raise InputError("a conversation off the record keeps no feedback")
         if not run.is_finished:
             raise InputError(f"task {run.id!r} has no answer yet; give feedback when it has ended")

@@ -34,8 +34,8 @@ async def learn_later(
 
 async def _embed_message(services: Services, trajectory: Trajectory) -> Vector | None:
     """Return the vector of the message; None where no route could be kept."""
-    embedder = services.embedder
-    if services.policies is None or embedder is None or not trajectory.tier:
+    embedder = services.learning.embedder
+    if services.learning.policies is None or embedder is None or not trajectory.tier:
         return None
     run = await host_store(services).runs.find(trajectory.run_id)
     if run is None:

@@ -38,7 +38,7 @@ class MessageRateLimiter:
             return Reservation((), ())
         services = self._services
         async with self._lock:
-            reserved = await services.rate_windows.reserve(
+            reserved = await services.security.rate_windows.reserve(
                 limits, services.clock, host_store(services).rate_windows.load
             )
         if isinstance(reserved, RateExceeded):

@@ -101,7 +101,7 @@ class RunReconciler:
         if active_run is None:
             return
         self._held.wake_run(run_id)
-        store, agents = host_store(self._services), self._services.agents
+        store, agents = host_store(self._services), self._services.assistant.agents
         run = await store.runs.find(run_id)
         if run is not None and run.cancel_requested:
             active_run.cancel()

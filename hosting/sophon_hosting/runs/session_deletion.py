@@ -164,7 +164,7 @@ class SessionDeletion:
 
     def _forget_routes(self, session_id: str) -> None:
         """Forget the routes of the session's messages, which the store has deleted with it."""
-        policies = self._services.policies
+        policies = self._services.learning.policies
         if policies is not None:
             policies.forget(session_id=session_id)
 

@@ -19,7 +19,10 @@ async def cancel_sub_agent(
     told, which also looks for it now and then; a turn that waits for an approval of the sub-agent is resumed by its
     rejection.
     """
-    if services.agents is not None and (running := services.agents.running.find(row.id)) is not None:
+    if (
+        services.assistant.agents is not None
+        and (running := services.assistant.agents.running.find(row.id)) is not None
+    ):
         running.cancel()
         return "cancelling"
     if not await host_store(services).sub_agents.request_cancel(row.id):

@@ -32,7 +32,7 @@ class TraceExport:
     def start(self, environment: Mapping[str, str]) -> None:
         """Connect to the endpoint. Raises SettingsError if the extra is not installed."""
         settings = self._services.settings.telemetry
-        if settings.endpoint is None or not self._services.learns:
+        if settings.endpoint is None or not self._services.learning.is_enabled:
             return
         try:
             from sophon_hosting.telemetry.exporter import TelemetryExporter  # lazy: see above

@@ -51,7 +51,7 @@ class Agents:
     }
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        runtime = ctx.services.agents
+        runtime = ctx.services.assistant.agents
         if runtime is None:
             await next(ctx)
             return
@@ -140,7 +140,7 @@ def _set_agent(ctx: Context, definition: AgentDefinition) -> None:
     ctx.put(TURN_AGENT, TurnAgent.of(definition, max_rounds=None))
     ctx.model = ctx.model or definition.model
     prompt = Message("system", build_agent_prompt(definition))
-    if ctx.services.instructions and ctx.messages and ctx.messages[0].role == "system":
+    if ctx.services.assistant.instructions and ctx.messages and ctx.messages[0].role == "system":
         ctx.messages[0] = prompt
     else:
         ctx.messages.insert(0, prompt)
@@ -155,8 +155,8 @@ def _extend_prompt(ctx: Context, section: str) -> None:
 
 
 async def _load_skills(ctx: Context, definition: AgentDefinition) -> str:
-    if ctx.services.skills is not None:
-        await ctx.services.clock.run_in_thread(ctx.services.skills.read)
+    if ctx.services.assistant.skills is not None:
+        await ctx.services.clock.run_in_thread(ctx.services.assistant.skills.read)
     try:
         return await load_skill_instructions(ctx, definition.skills)
     except ToolError as error:

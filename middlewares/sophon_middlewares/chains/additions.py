@@ -36,7 +36,7 @@ ADDITIONS: Final[tuple[Addition[Services], ...]] = (
         "Trace",
         "sophon_middlewares.traces.trace",
         "Traces.Enabled: keeps what a turn did, and how long each stage took.",
-        lambda services: services.settings.traces.enabled and services.learns,
+        lambda services: services.settings.traces.enabled and services.learning.is_enabled,
     ),
     Addition(
         "Learning",
@@ -60,19 +60,19 @@ ADDITIONS: Final[tuple[Addition[Services], ...]] = (
         "Agents",
         "sophon_middlewares.agents.agents",
         "Agents.Directory or Agents.Worker: offers the agents to the model.",
-        lambda services: services.agents is not None,
+        lambda services: services.assistant.agents is not None,
     ),
     Addition(
         "CustomTools",
         "sophon_middlewares.skills.custom_tools",
         "CustomTools.Enabled: offers the tools of the folder as it is now.",
-        lambda services: services.custom_tools is not None,
+        lambda services: services.assistant.custom_tools is not None,
     ),
     Addition(
         "Skills",
         "sophon_middlewares.skills.skills",
         "Skills.Directories: offers the skills of a folder that exists.",
-        lambda services: services.skills is not None,
+        lambda services: services.assistant.skills is not None,
     ),
     Addition(
         "Preferences",

@@ -78,7 +78,7 @@ class RateLimit:
         tool = ctx.services.registry.get(call.name)
         risk = tool.risk if tool is not None else Risk.NONE  # an unknown tool does not run
         limits = self._find_limits(ctx.settings.guards.rate_limit, call.name, risk, ctx.principal)
-        reserved = ctx.services.rate_windows.reserve_known(limits, ctx.services.clock)
+        reserved = ctx.services.security.rate_windows.reserve_known(limits, ctx.services.clock)
         if reserved is None:
             return _load_and_judge(reservations, ctx, call, limits)
         return _note_reserved(reservations, ctx, call, reserved)
@@ -97,7 +97,7 @@ async def _load_and_judge(
     reservations: dict[str, Reservation], ctx: Context, call: ToolCall, limits: Sequence[Limit]
 ) -> Judgement | None:
     services = ctx.services
-    reserved = await services.rate_windows.reserve(limits, services.clock, services.store.rate_windows.load)
+    reserved = await services.security.rate_windows.reserve(limits, services.clock, services.store.rate_windows.load)
     return _note_reserved(reservations, ctx, call, reserved)
 
 

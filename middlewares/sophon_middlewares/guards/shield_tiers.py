@@ -56,7 +56,7 @@ def judge_in_tiers(ctx: Context, call: ToolCall, cache: VerdictCache) -> Awaitab
 
 
 def _apply_policy(ctx: Context, action: Action) -> TierVerdict:
-    policy, has_evaluator = ctx.services.policy, ctx.services.settings.guards.shield.has_evaluator
+    policy, has_evaluator = ctx.services.security.policy, ctx.services.settings.guards.shield.has_evaluator
     return apply_policy(action, policy, has_evaluator=has_evaluator, is_shipped=policy is Policy.default())
 
 

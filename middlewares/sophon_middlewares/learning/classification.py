@@ -29,7 +29,7 @@ class Classification:
         profile, vector, boost = ctx.get(TASK_PROFILE), ctx.get(MESSAGE_VECTOR), self._complexity_boost
         # The text of a turn never changes: it is classified once, and again only for a boost that the first lacked.
         if profile is None or profile.boost != boost:
-            profile, vector = await ctx.services.router.classify(ctx.text, vector, complexity_boost=boost)
+            profile, vector = await ctx.services.learning.router.classify(ctx.text, vector, complexity_boost=boost)
         ctx.put(TASK_PROFILE, profile)
         if vector is not None:
             ctx.put(MESSAGE_VECTOR, vector)

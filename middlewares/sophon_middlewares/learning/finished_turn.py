@@ -22,7 +22,7 @@ ANSWERED_BY: Key[str] = Key("learning.answered_by", str, str)
 
 def is_learning(ctx: Context) -> bool:
     """Return whether the turn may be learnt from: not a plan step, not off the record, not turned off."""
-    return ctx.depth == 0 and ctx.services.learns and ctx.settings.learning.enabled is not False
+    return ctx.depth == 0 and ctx.services.learning.is_enabled and ctx.settings.learning.enabled is not False
 
 
 def has_answer(response: Response | None) -> bool:

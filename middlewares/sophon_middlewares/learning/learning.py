@@ -80,7 +80,7 @@ async def keep_turn(ctx: Context) -> None:
             return
         if trajectory.judge == "scorer":  # of form only faults are known: their mean would be no quality
             await observe_quality(services, trajectory, quality=quality)
-        vector = find_vector(services.embedder, ctx.text)
+        vector = find_vector(services.learning.embedder, ctx.text)
         if vector is not None:
             await learn_route(services, trajectory, vector)
     except SophonError as error:
@@ -105,7 +105,7 @@ async def observe_quality(
         said=said,
     )
     if not services.settings.routing.is_default:
-        services.router.observe([observation])  # other processes read it from the store
+        services.learning.router.observe([observation])  # other processes read it from the store
     await services.store.route_averages.add([observation])
 
 
@@ -114,7 +114,7 @@ async def learn_route(services: TurnServices, trajectory: Trajectory, vector: Ve
 
     Raises StoreError.
     """
-    policies, embedder, quality = services.policies, services.embedder, trajectory.quality
+    policies, embedder, quality = services.learning.policies, services.learning.embedder, trajectory.quality
     if policies is None or embedder is None or not trajectory.tier:
         return
     await policies.warm_up()

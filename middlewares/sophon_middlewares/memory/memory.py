@@ -151,7 +151,7 @@ def _list_file_keys(files: Sequence[Path], folder: Path) -> list[str]:
 
 def _find_recalling_agent(ctx: Context) -> str | None:
     """Return as which agent a turn recalls; None for a plan's step, which is told what it needs, and without memory."""
-    if ctx.services.agents is None:
+    if ctx.services.assistant.agents is None:
         return None if ctx.depth else MAIN_AGENT
     from sophon.turn.agent import TURN_AGENT  # lazy: most hosts have no agents
 

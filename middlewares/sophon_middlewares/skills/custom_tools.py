@@ -26,7 +26,7 @@ class CustomTools:
         self._checked_at: float | None = None
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        store, services = ctx.services.custom_tools, ctx.services
+        store, services = ctx.services.assistant.custom_tools, ctx.services
         if store is not None:
             has_all = ctx.tools is services.registry.tools
             now = services.clock.monotonic()

@@ -127,7 +127,7 @@ class Skills:
         self._selector: tuple[SkillSet, InstructionSelector] | None = None
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        catalog = ctx.services.skills
+        catalog = ctx.services.assistant.skills
         if catalog is None:
             await next(ctx)
             return

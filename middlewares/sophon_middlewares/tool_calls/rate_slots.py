@@ -11,7 +11,7 @@ async def take_slot(ctx: Context, limit: RateLimit) -> bool:
     A host stores the event with the next transaction of the session. Raises StoreError, and then nothing is counted.
     """
     services = ctx.services
-    reserved = await services.rate_windows.reserve([limit], services.clock, services.store.rate_windows.load)
+    reserved = await services.security.rate_windows.reserve([limit], services.clock, services.store.rate_windows.load)
     if isinstance(reserved, RateExceeded):
         return False
     with reserved:

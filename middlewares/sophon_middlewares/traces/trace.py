@@ -74,7 +74,7 @@ class Trace:
         self._sink = sink
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        if ctx.depth or not ctx.services.learns:
+        if ctx.depth or not ctx.services.learning.is_enabled:
             await next(ctx)
             return
         ctx.recorder, ctx.has_listeners = await open_recorder(ctx), True

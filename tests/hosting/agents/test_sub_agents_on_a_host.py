@@ -90,8 +90,8 @@ async def test_one_that_works_is_cancelled_at_once(shop: HostedShop) -> None:
     shop.scripts = {"main": [[ask("helper")]], "helper": [[call("wait")]]}
     receipt = await shop.send()
     await shop.until(lambda: bool(shop.ran))
-    assert host.services.agents is not None
-    [running] = host.services.agents.running.list()
+    assert host.services.assistant.agents is not None
+    [running] = host.services.assistant.agents.running.list()
     row = await shop.store.sub_agents.find(running.id)
     assert row is not None
     await cancel_sub_agent(host.services, host.approvals, row, "ada")

@@ -83,7 +83,7 @@ async def test_the_messages_of_a_sender_are_counted_over_all_processes(
 
 async def test_processes_that_count_alone_accept_more(open_store: OpenStore, clock: VirtualClock) -> None:
     hosts = await make_hosts(open_store, clock, is_shared=False)
-    assert all(type(host.services.rate_windows) is SlidingWindows for host in hosts)
+    assert all(type(host.services.security.rate_windows) is SlidingWindows for host in hosts)
     for host in hosts:  # each has loaded what is stored before any of them reaches the limit
         await host.accept(RunRequest(text="hello", owner="ada", channel="telegram"))
     assert await count_accepted(hosts) > 2
@@ -97,7 +97,7 @@ async def count_calls(hosts: list[Host]) -> int:
         nonlocal used
         services = host.services
         limits = find_limits(services.settings.guards.rate_limit, "calculator", Risk.NONE, "ada")
-        found = await services.rate_windows.reserve(limits, services.clock, services.store.rate_windows.load)
+        found = await services.security.rate_windows.reserve(limits, services.clock, services.store.rate_windows.load)
         if not isinstance(found, RateExceeded):
             used += 1
             found.use(services.clock.monotonic())
@@ -118,7 +118,9 @@ async def test_a_call_that_does_not_run_gives_its_place_back(open_store: OpenSto
     first, second = await make_hosts(open_store, clock, is_shared=True)
     services = first.services
     limits = find_limits(services.settings.guards.rate_limit, "calculator", Risk.NONE, "ada")
-    reserved = [await services.rate_windows.reserve(limits, clock, services.store.rate_windows.load) for _ in range(3)]
+    reserved = [
+        await services.security.rate_windows.reserve(limits, clock, services.store.rate_windows.load) for _ in range(3)
+    ]
     assert await count_calls([second]) == 0
     for each in reserved:
         assert not isinstance(each, RateExceeded)
@@ -135,7 +137,7 @@ async def test_a_limit_that_an_event_does_not_count_against_keeps_its_place(
     services = first.services
     limits = find_limits(services.settings.guards.rate_limit, "calculator", Risk.NONE, "ada")
     for _ in range(3):
-        found = await services.rate_windows.reserve(limits, clock, services.store.rate_windows.load)
+        found = await services.security.rate_windows.reserve(limits, clock, services.store.rate_windows.load)
         assert not isinstance(found, RateExceeded)
         found.use(clock.monotonic(), [])
     async with asyncio.timeout(30):

@@ -116,10 +116,10 @@ async def _add_trajectory(served: Served, user: str) -> str:
 
 async def _write_custom_tool(served: Served, user: str) -> str:
     services, name = served.services, f"double_{user}"
-    assert services.custom_tools is not None
+    assert services.assistant.custom_tools is not None
     draft = CustomToolDraft(name, secret_of(user), "print(1)", {"type": "object"})
-    services.custom_tools.create(draft, owner=user, at="2026-01-01")
-    refresh_custom_tools(services.toolbox, services.custom_tools, services.settings.tools.disabled)
+    services.assistant.custom_tools.create(draft, owner=user, at="2026-01-01")
+    refresh_custom_tools(services.toolbox, services.assistant.custom_tools, services.settings.tools.disabled)
     return name
 
 

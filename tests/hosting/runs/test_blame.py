@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -38,7 +39,7 @@ class Shop:
             },
             store=SqlHostStore("memory://", clock=self.clock),
         )
-        self.services.policies = VectorPolicyCache(self.clock.now)
+        self.services.learning = replace(self.services.learning, policies=VectorPolicyCache(self.clock.now))
         self.host = Host(self.services, twelve(self.services, {"Learning": Learning(), "Scoring": Scoring()}))
 
     def _model(self, name: str, price: int) -> FunctionModel:

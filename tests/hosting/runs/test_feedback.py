@@ -1,5 +1,6 @@
 """Feedback on answers: stored once per person, told to the session, and learnt from."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,8 +35,10 @@ async def finish(world: World, host: Host) -> Run:
 async def host(world: World) -> Any:
     host = world.host()
     services: Services = host.services
-    services.embedder = CachingEmbedder(HashingEmbedder(32))
-    services.policies = create_policy_cache(world.store.vectors, services.embedder, world.clock)
+    services.learning = replace(services.learning, embedder=CachingEmbedder(HashingEmbedder(32)))
+    services.learning = replace(
+        services.learning, policies=create_policy_cache(world.store.vectors, services.learning.embedder, world.clock)
+    )
     async with host:
         yield host
 
@@ -73,10 +76,10 @@ async def test_the_same_feedback_is_stored_and_told_once(world: World, host: Hos
 async def test_praise_and_blame_are_kept_for_similar_messages_and_can_be_taken_back(world: World, host: Host):
     run = await finish(world, host)
     await remember(world, run, 0.7)
-    policies = host.services.policies
+    policies = host.services.learning.policies
     assert isinstance(policies, VectorPolicyCache)
-    assert host.services.embedder is not None
-    (vector,) = await host.services.embedder.embed([TEXT])
+    assert host.services.learning.embedder is not None
+    (vector,) = await host.services.learning.embedder.embed([TEXT])
     for value, quality in ((1, 0.91), (-1, 0.21)):
         await host.feedback.record(run, "ada", value)
         [found] = await policies.lookup(vector)
@@ -94,10 +97,10 @@ async def test_a_deleted_session_takes_its_routes_along(world: World, host: Host
     run = await finish(world, host)
     await remember(world, run, 0.9)
     await host.feedback.record(run, "ada", 1)
-    policies = host.services.policies
+    policies = host.services.learning.policies
     assert isinstance(policies, VectorPolicyCache)
-    assert host.services.embedder is not None
-    (vector,) = await host.services.embedder.embed([TEXT])
+    assert host.services.learning.embedder is not None
+    (vector,) = await host.services.learning.embedder.embed([TEXT])
     assert len(await policies.lookup(vector)) == 1
     await host.delete_session("s")
     assert (await policies.lookup(vector), await world.store.vectors.count(POLICIES)) == ([], 0)
@@ -128,6 +131,6 @@ async def test_a_task_without_an_answer_and_one_off_the_record_take_none(world: 
     with pytest.raises(InputError, match="no answer yet"):
         await host.feedback.record(await world.run(receipt), "ada", 1)
     world.release.set()
-    host.services.learns = False
+    host.services.learning = replace(host.services.learning, is_enabled=False)
     with pytest.raises(InputError, match="off the record"):
         await host.feedback.record(await world.run(receipt), "ada", 1)

@@ -232,7 +232,7 @@ def test_it_stands_in_front_of_routing_and_once() -> None:
 
 async def test_without_agents_the_middleware_does_nothing() -> None:
     services = Services(models=FunctionModel(lambda request: _say("ok")))
-    assert services.agents is None
+    assert services.assistant.agents is None
     response = await place(twelve(services), [Agents()]).run(services.turn("@helper hello"))
     assert response.text == "ok"
 

@@ -99,12 +99,12 @@ async def test_several_agents_run_at_once_but_only_so_many_of_a_turn(
     await wait_until(lambda: len(shop.ran) == 2)
     await settle()
     assert len(shop.ran) == 2
-    assert shop.services.agents is not None
-    assert shop.services.agents.slots.used == 2
+    assert shop.services.assistant.agents is not None
+    assert shop.services.assistant.agents.slots.used == 2
     shop.gate.set()
     _, ctx = await turn
     assert [unfence_text(each) for each in shop.results(ctx)] == ["helper is done"] * 4
-    assert shop.services.agents.slots.used == 0
+    assert shop.services.assistant.agents.slots.used == 0
 
 
 @pytest.mark.parametrize(("channel", "refused"), [("schedule", 3), ("local", 0)])
@@ -238,15 +238,15 @@ async def test_one_agent_is_cancelled_and_the_turn_goes_on(shop: Workshop) -> No
     shop.scripts = {"main": [[ask("helper")]], "helper": [[call("wait")]]}
     turn = asyncio.create_task(shop.run(principal="ada"))
     await wait_until(lambda: bool(shop.ran))
-    assert shop.services.agents is not None
-    [running] = shop.services.agents.running.list(principal="ada")
-    assert shop.services.agents.running.list(principal="bob") == []
+    assert shop.services.assistant.agents is not None
+    [running] = shop.services.assistant.agents.running.list(principal="ada")
+    assert shop.services.assistant.agents.running.list(principal="bob") == []
     running.cancel()
     response, ctx = await turn
     assert response.text == "main is done"
     assert "was cancelled" in shop.results(ctx)[0]
     assert shop.states() == ["spawning", "working", "cancelled"]
-    assert shop.services.agents.running.list() == []
+    assert shop.services.assistant.agents.running.list() == []
 
 
 async def test_cancelling_the_turn_ends_the_innermost_agent_first(tmp_path: Path) -> None:
@@ -262,9 +262,9 @@ async def test_cancelling_the_turn_ends_the_innermost_agent_first(tmp_path: Path
     assert len(shop.cleaned) == 1
     ends = [each.agent for each in shop.events.of(SubAgentChanged) if each.state == "cancelled"]
     assert ends == ["inner", "outer"]
-    assert shop.services.agents is not None
-    assert shop.services.agents.slots.used == 0
-    assert shop.services.agents.running.list() == []
+    assert shop.services.assistant.agents is not None
+    assert shop.services.assistant.agents.slots.used == 0
+    assert shop.services.assistant.agents.running.list() == []
 
 
 async def test_an_agent_spends_the_budget_of_its_turn(tmp_path: Path) -> None:
@@ -308,8 +308,8 @@ async def test_a_waiting_agent_suspends_the_turn_and_goes_on_where_it_was(shop: 
     response, ctx = await shop.run()
     assert response.finish_reason == "suspended"
     assert [each.name for each in response.tool_calls] == ["agents.run"]
-    assert shop.services.agents is not None
-    assert shop.services.agents.slots.used == 0
+    assert shop.services.assistant.agents is not None
+    assert shop.services.assistant.agents.slots.used == 0
     gate.decision = Decision.approve()
     restored = shop.services.restore(ctx.state())
     response = await shop.chain.run(restored)
@@ -395,8 +395,8 @@ async def test_an_agent_is_cancelled_by_another_turn_of_the_same_person_only(sho
     shop.scripts = {"main": [[ask("helper")]], "helper": [[call("wait")]]}
     turn = asyncio.create_task(shop.run(principal="ada"))
     await wait_until(lambda: bool(shop.ran))
-    assert shop.services.agents is not None
-    [running] = shop.services.agents.running.list()
+    assert shop.services.assistant.agents is not None
+    [running] = shop.services.assistant.agents.running.list()
     shop.scripts["main"] = [[ToolCall(id="x", name="agents.cancel", arguments={"id": running.id})]]
     _, other = await shop.run(principal="bob")
     assert "no sub-agent" in shop.results(other)[0]

@@ -1,5 +1,6 @@
 """Authorization: who may use which tool, what the model is offered, and that nothing fails open."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -143,7 +144,7 @@ async def test_an_unknown_price_meets_no_limit_of_cost(turn: GuardedTurn) -> Non
 async def test_an_operator_has_the_level_admin(turn: GuardedTurn) -> None:
     turn.settings = settings(**NO_TOOLS)
     ctx = turn.build([READ], principal="ada")
-    turn.services.operator_policy = OperatorPolicy(frozenset({"ada"}))
+    turn.services.security = replace(turn.services.security, operator_policy=OperatorPolicy(frozenset({"ada"})))
 
     assert find_tool_permissions(ctx).decide("files.read").allowed
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -146,8 +147,10 @@ class Product:
                 **settings,
             },
         )
-        assert self.services.agents is not None
-        self.services = self.services.with_parts(agents=self.services.agents.with_chains(self.find_chain))
+        assistant = self.services.assistant
+        assert assistant.agents is not None
+        agents = assistant.agents.with_chains(self.find_chain)
+        self.services = self.services.with_parts(assistant=replace(assistant, agents=agents))
         self.chain = self.complete(masked(self.services, chain))
 
     def complete(self, chain: Pipeline) -> Pipeline:

@@ -1,6 +1,7 @@
 """RateLimit: how often tools may be used, what the model is told, and what counts."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -75,9 +76,9 @@ def limits(**settings: Any) -> dict[str, Any]:
 
 async def use(turn: GuardedTurn, requested: Sequence[ToolCall], principal: str = "ann") -> list[str]:
     """Run the calls in a turn of a host that has used tools before."""
-    windows = turn.services.rate_windows
+    windows = turn.services.security.rate_windows
     ctx = turn.build(requested, tools=TOOLS, principal=principal)
-    turn.services.rate_windows = windows
+    turn.services.security = replace(turn.services.security, rate_windows=windows)
     await turn.chain(RateLimit()).run(ctx)
     return [message.content for message in ctx.messages if message.role == "tool"]
 

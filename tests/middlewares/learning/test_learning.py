@@ -1,5 +1,6 @@
 """Scoring and Learning: what is kept of a finished turn, and of which turns nothing is."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -151,10 +152,10 @@ async def test_the_route_of_a_good_answer_is_kept_and_found_again(score: float, 
     await run(services, "Where is the parser?", Fixed(score), session_id="s")
     rows = await services.store.vectors.load(POLICIES, "hashing-32", 10)
     assert [row.session_id for row in rows] == ["s"] * kept
-    assert services.embedder is not None
-    assert services.policies is not None
-    (vector,) = await services.embedder.embed(["where is the parser"])
-    found = await services.policies.lookup(vector)
+    assert services.learning.embedder is not None
+    assert services.learning.policies is not None
+    (vector,) = await services.learning.embedder.embed(["where is the parser"])
+    found = await services.learning.policies.lookup(vector)
     assert [(each.tier, each.model, each.quality) for each in found] == [("premium", "function/function", 0.8)] * kept
 
 
@@ -187,19 +188,19 @@ async def test_a_turn_without_an_answer_and_one_that_may_not_leave_nothing(setti
 
 async def test_the_latest_judgement_of_a_message_and_tier_counts():
     services = build()
-    assert services.embedder is not None
-    assert services.policies is not None
-    (vector,) = await services.embedder.embed(["Where is the parser?"])
+    assert services.learning.embedder is not None
+    assert services.learning.policies is not None
+    (vector,) = await services.learning.embedder.embed(["Where is the parser?"])
     for score, is_poor in ((0.9, False), (0.5, True), (0.7, True), (0.9, False)):  # 0.7 is neither good nor poor
         await run(services, "Where is the parser?", Fixed(score))
-        [found] = await services.policies.lookup(vector)
+        [found] = await services.learning.policies.lookup(vector)
         assert found.is_poor == is_poor
         assert await services.store.vectors.count(POLICIES) == 1
 
 
 async def test_a_turn_off_the_record_leaves_nothing():
     services = build()
-    services.learns = False
+    services.learning = replace(services.learning, is_enabled=False)
     ctx = await run(services, "hello")
     assert ctx.get(SCORE) is None
     assert await services.store.trajectories.list() == []

@@ -35,15 +35,15 @@ async def test_other_messages_load_nothing(turns: Turns, text: str) -> None:
 
 
 async def test_one_that_is_switched_off_is_not_called(turns: Turns) -> None:
-    assert turns.services.skills is not None
-    turns.services.skills.set_enabled("tax-forms", False)
+    assert turns.services.assistant.skills is not None
+    turns.services.assistant.skills.set_enabled("tax-forms", False)
     await turns.run(text="/tax-forms 2025")
     assert "Fill in" not in turns.prompt
 
 
 async def test_one_that_cannot_be_loaded_is_said_to_the_model(turns: Turns) -> None:
-    assert turns.services.skills is not None
-    turns.services.skills.set_enabled("pdf", False)
+    assert turns.services.assistant.skills is not None
+    turns.services.assistant.skills.set_enabled("pdf", False)
     await turns.run(text="/tax-forms 2025")
     assert "cannot be loaded" in turns.prompt
 

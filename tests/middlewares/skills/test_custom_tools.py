@@ -112,7 +112,7 @@ async def test_other_users_neither_see_nor_call_nor_change_it_unless_it_is_share
     assert len(host.gate.asked) == asked + 1  # of the deletion only
     assert "custom.double" not in [each.name for request in host.requests for each in request.tools]
     assert "taken" in await host.create(user="eve") or "already" in await host.create(user="eve")
-    store = host.services.custom_tools
+    store = host.services.assistant.custom_tools
     assert store is not None
     store.change("double", None, shared=True)
     await host.clock.advance(CHECK_SECONDS)
@@ -308,7 +308,7 @@ async def test_what_is_changed_after_the_judgement_never_runs(tmp_path: Path, sa
     settings = {"Enabled": True, "Program": "bwrap" if sandboxed else "no-such-sandbox"}
     host = Host(tmp_path, runs_programs=True, Guards={"Sandbox": settings})
     await host.create(risk="low")
-    store = host.services.custom_tools
+    store = host.services.assistant.custom_tools
     assert store is not None
     refresh_custom_tools(host.services.toolbox, store, ())
     double = host.services.registry.get("custom.double")

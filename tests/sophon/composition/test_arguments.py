@@ -170,7 +170,7 @@ def test_a_metered_embedder_may_have_a_budget_and_a_name_says_nothing() -> None:
     metered = MeteredEmbedder(Named(8), ModelInfo("embed", "remote"))
     wrapped = CachingEmbedder(FailureGuard(metered, VirtualClock().monotonic))
     for embedder in (metered, wrapped):
-        assert Services(settings=budget, embedder=embedder).embedder is embedder
+        assert Services(settings=budget, embedder=embedder).learning.embedder is embedder
     with pytest.raises(SettingsError, match=r"Budget\.Providers\.remote"):
         Services(settings=budget, embedder=Named(8))  # nothing meters it, so the limit would limit nothing
 
@@ -192,19 +192,19 @@ def test_modules_and_skills_of_the_settings_are_loaded(tmp_path: Path) -> None:
     services = Services(settings=settings, folder=tmp_path)
 
     assert "greet" in services.registry
-    assert services.skills is not None
+    assert services.assistant.skills is not None
 
 
 def test_a_policy_file_of_the_settings_has_the_embedder_that_it_needs() -> None:
     services = Services(settings={"Routing": {"PolicyFile": "policies.jsonl"}})
-    assert services.embedder is not None
-    assert services.policies is not None
+    assert services.learning.embedder is not None
+    assert services.learning.policies is not None
 
 
 def test_defaults_of_the_settings_create_nothing() -> None:
     services = Services(settings=Settings.from_mapping({}))
     assert isinstance(services.store, InMemoryStore)
-    assert (services.skills, services.embedder, services.policies) == (None, None, None)
+    assert (services.assistant.skills, services.learning.embedder, services.learning.policies) == (None, None, None)
 
 
 async def test_what_is_passed_replaces_what_the_settings_name() -> None:

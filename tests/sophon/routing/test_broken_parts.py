@@ -52,8 +52,8 @@ async def ask_twice(services: Services) -> list[str]:
 async def test_a_corrupt_policy_is_named_once_and_the_turns_go_on(caplog: pytest.LogCaptureFixture) -> None:
     services = build()
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    assert services.embedder is not None
-    row = VectorRow(POLICIES, "broken", services.embedder.name, 16, b"short", {}, now)
+    assert services.learning.embedder is not None
+    row = VectorRow(POLICIES, "broken", services.learning.embedder.name, 16, b"short", {}, now)
     await services.store.vectors.put([row])
     with caplog.at_level(logging.WARNING, "sophon"):
         assert await ask_twice(services) == ["answered by priced/m"] * 2

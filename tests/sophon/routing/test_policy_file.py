@@ -43,7 +43,7 @@ async def test_a_message_like_one_of_the_file_gets_its_tier_also_after_a_reset(t
     services = build(tmp_path)
     assert "tier        high, policy" in await explain_route(TEXT, services)
     assert "tier        low" in await explain_route("good morning to you", services)
-    await services.router.reset(services.store)
+    await services.learning.router.reset(services.store)
     assert "tier        high, policy" in await explain_route(TEXT, services)
     assert "tier        low" in await explain_route(TEXT, build(tmp_path, PolicyFile=None))
 
@@ -58,13 +58,13 @@ async def test_services_of_a_program_have_cache_and_file_without_being_given_the
     for strategy in ("Intelligent", "CostAware"):
         routing = {"Strategy": strategy, "PolicyFile": "policies.jsonl"}
         services = Services(folder=tmp_path, settings={"Routing": routing})
-        assert services.policies is not None
-        assert services.embedder is not None
-        [vector] = await services.embedder.embed([TEXT])
+        assert services.learning.policies is not None
+        assert services.learning.embedder is not None
+        [vector] = await services.learning.embedder.embed([TEXT])
         await explain_route("hello", services)  # reads the file
-        assert [each.tier for each in await services.policies.lookup(vector)] == ["high"]
-        assert Services(settings={"Routing": {"Strategy": strategy}}).policies is not None
-    assert Services(settings={"Routing": {"Strategy": "Tiered"}}).policies is None
+        assert [each.tier for each in await services.learning.policies.lookup(vector)] == ["high"]
+        assert Services(settings={"Routing": {"Strategy": strategy}}).learning.policies is not None
+    assert Services(settings={"Routing": {"Strategy": "Tiered"}}).learning.policies is None
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe nothing\n{]\n"])

@@ -118,7 +118,7 @@ class InboundHandler:
             channel,
             store,
             chat_state,
-            partial(update_operator, policy, host.services.operator_policy, channel.name),
+            partial(update_operator, policy, host.services.security.operator_policy, channel.name),
         )
         history = GroupHistory(channel, store, clock, chat_state, options.group_history)
         self._admission = SenderAccessControl(

@@ -127,6 +127,6 @@ async def require_feature(services: Services, chat_state: ChatState, message: In
         person,
         channel=chat_state.channel_name,
         chat="" if location.kind == "direct" else await chat_state.data_owner(location, message.person),
-        is_operator=services.operator_policy.is_operator(person),
+        is_operator=services.security.operator_policy.is_operator(person),
     )
     services.settings.permissions.levels.require(level, feature)

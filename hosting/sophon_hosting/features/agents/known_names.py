@@ -37,13 +37,13 @@ def list_known_names(services: Services) -> KnownNames:
 
 
 def _list_tools(services: Services) -> Iterator[str]:
-    if services.custom_tools is not None:
-        refresh_custom_tools(services.toolbox, services.custom_tools, services.settings.tools.disabled)
+    if services.assistant.custom_tools is not None:
+        refresh_custom_tools(services.toolbox, services.assistant.custom_tools, services.settings.tools.disabled)
     yield from (tool.name for tool in services.registry)
     yield from (tool.name for tool in agent_tools())
     yield from (tool.name for tool in list_feature_tools(services))
     yield from ("load_tools", "load_skills", "read_skill_file", "chat.send_file")
-    if services.skills is not None:
-        for package in services.skills.read().enabled.values():
+    if services.assistant.skills is not None:
+        for package in services.assistant.skills.read().enabled.values():
             if package.manifest is not None:
                 yield from (f"{package.name}.{tool.name}" for tool in package.manifest.tools)

@@ -125,7 +125,7 @@ async def count_running_agents(services: Services, user: str) -> int:
         runs = await host_store(services).runs.list(owner=user, status=status, limit=MAX_COUNTED, whole=False)
         scheduled += [run.id for run in runs if SCHEDULED_ORIGIN in run.origin and run.id not in scheduled]
     tasks = {*scheduled, *(node.run_id for node in steps)}
-    agents = [] if services.agents is None else services.agents.running.list(principal=user)
+    agents = [] if services.assistant.agents is None else services.assistant.agents.running.list(principal=user)
     return len(steps) + len(scheduled) + sum(each.task_id in tasks for each in agents)
 
 

@@ -186,7 +186,7 @@ def _check_may_act(ctx: Context) -> None:
     """Raise ToolError where a goal would make goals without end, or leave a trace of what leaves none."""
     if ctx.root.get(GOAL_AUTONOMY) is not None:
         raise ToolError("a step of a goal cannot make or change goals")
-    if not ctx.services.learns:
+    if not ctx.services.learning.is_enabled:
         raise ToolError("off the record nothing is kept, and so no goal")
 
 

@@ -151,16 +151,16 @@ def describe_policy(
         ],
     }
     if is_operator:
-        overview["operators"] = sorted(services.operator_policy.operators)
-        named = services.operator_policy.operators if operators is None else operators
+        overview["operators"] = sorted(services.security.operator_policy.operators)
+        named = services.security.operator_policy.operators if operators is None else operators
         overview["levels"] = _table_to_json(levels_table(services.settings, named))
-        overview["policy"] = _table_to_json(policy_table(services.policy))
+        overview["policy"] = _table_to_json(policy_table(services.security.policy))
     return overview
 
 
 def find_access(services: Services, risk: Risk, principal: str) -> ToolAccess:
     """Return what happens to a call of this risk in a turn of the principal, if no guard blocks it."""
-    if services.operator_policy.needs_operator(risk, principal):
+    if services.security.operator_policy.needs_operator(risk, principal):
         return "operator"
     return "asks" if requires_approval(risk, services.settings.approval, None) else "runs"
 

@@ -134,7 +134,7 @@ def _list_payers(services: Services) -> list[tuple[str, bool, float | None, floa
     named = {*settings.permissions.users, *(user.id for user in settings.hub.users)} - {"*"}
     for person in sorted(named):
         level = settings.permissions.level_of(
-            person, channel="hub", is_operator=services.operator_policy.is_operator(person)
+            person, channel="hub", is_operator=services.security.operator_policy.is_operator(person)
         )
         allowed = settings.permissions.routing_of(person, level, uses_tiers=settings.routing.uses_tiers)
         found.append((person, False, allowed.daily_cost, allowed.monthly_cost))

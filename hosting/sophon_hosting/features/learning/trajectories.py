@@ -70,7 +70,7 @@ async def get_trajectory(caller: Caller, request: NamedTrajectory, trajectory: T
 
 
 async def _list_similar(caller: Caller, text: str, limit: int, principal: str | None) -> TrajectoryList:
-    store, embedder = caller.store, caller.host.services.embedder
+    store, embedder = caller.store, caller.host.services.learning.embedder
     if embedder is None:
         raise InputError("this host has no embedder")
     with metering(HostMeter(store.usage, caller.settings.budget, caller.clock)):

@@ -206,7 +206,7 @@ class PostTurnRunner:
     async def _evaluate(self, run: Run) -> None:
         """Let a model judge the answer, if it is one of the sample; what it says is kept and learnt from."""
         services = self._services
-        if services.settings.learning.scorer != "Evaluator" or not services.learns:
+        if services.settings.learning.scorer != "Evaluator" or not services.learning.is_enabled:
             return
         kept = await host_store(services).trajectories.find(run.id)
         if kept is None or not wants_evaluation(kept, services.settings.learning):

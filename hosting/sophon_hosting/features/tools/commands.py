@@ -122,7 +122,7 @@ def _list_tools(ctx: typer.Context, user: str, channel: str, chat: str, *, as_js
     services = create_services(ctx.obj, settings)
     register_feature_tools(services)
     level = settings.permissions.level_of(user, channel=channel, chat=chat, is_operator=is_operator(settings, user))
-    store = services.custom_tools
+    store = services.assistant.custom_tools
     if store is not None:
         refresh_custom_tools(services.toolbox, store, settings.tools.disabled)
         for problem in store.read().problems:

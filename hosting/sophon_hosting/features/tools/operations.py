@@ -78,9 +78,9 @@ async def list_tool_groups(caller: Caller, request: NoFields) -> ToolGroupList:
 async def list_skills(caller: Caller, request: NoFields) -> SkillList:
     """List the skills with their state and the length of their instructions; problems for operators only."""
     services = caller.host.services
-    if services.skills is None:
+    if services.assistant.skills is None:
         return {"items": [], "problems": []}
-    found = await services.clock.run_in_thread(services.skills.read)
+    found = await services.clock.run_in_thread(services.assistant.skills.read)
     count_tokens = services.gateway.tokens.count_text
     items = [
         skill_to_json(each, enabled=name not in found.disabled, tokens=count_tokens(each.instructions))

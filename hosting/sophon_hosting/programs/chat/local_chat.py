@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from sophon.attachment_inspection import check_attachment_count, inspect_file
@@ -42,7 +43,7 @@ class LocalChat(Chat):
         super().__init__(runner, choices, front)
         # Whoever has this terminal is an operator; with four eyes they still need another one.
         policy = OperatorPolicy(frozenset((LOCAL_USER,)), four_eyes=services.settings.approval.four_eyes)
-        self.services = services.with_parts(operator_policy=policy)
+        self.services = services.with_parts(security=replace(services.security, operator_policy=policy))
         self._pipeline = build_pipelines(self.services)
 
     def run_turn(self, text: str) -> int:
@@ -63,9 +64,9 @@ class LocalChat(Chat):
 
     def list_callable_skills(self) -> Sequence[CallableSkill]:
         """See `Chat.list_callable_skills`."""
-        if self.services.skills is None:
+        if self.services.assistant.skills is None:
             return []
-        enabled = self.services.skills.read().enabled.values()
+        enabled = self.services.assistant.skills.read().enabled.values()
         return [CallableSkill(each.name, each.argument_hint, each.description) for each in enabled if each.is_callable]
 
     def get_preferences(self) -> Preferences:

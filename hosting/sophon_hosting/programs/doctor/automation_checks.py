@@ -31,11 +31,11 @@ _CREATE = "create it, or correct the setting"
 
 def check_agents(services: Services) -> DoctorFinding | None:
     """Count the definitions of agents and those with problems; None where there are no agents. Blocks."""
-    if services.agents is None:
+    if services.assistant.agents is None:
         return None
     from sophon_hosting.features.agents.known_names import find_name_problems  # lazy: most hosts have no agents
 
-    found = services.agents.catalog.read()
+    found = services.assistant.agents.catalog.read()
     broken = {each.path for each in (*found.problems, *find_name_problems(services, found))}
     count = format_count(len({*broken, *(each.path for each in found.agents.values())}), "definition")
     if broken:

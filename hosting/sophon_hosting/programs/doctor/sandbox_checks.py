@@ -66,9 +66,9 @@ def needs_sandbox(services: Services) -> bool:
 
 
 def _list_skill_tools(services: Services) -> list[str]:
-    if services.skills is None:
+    if services.assistant.skills is None:
         return []
-    enabled = services.skills.read().enabled.values()
+    enabled = services.assistant.skills.read().enabled.values()
     return [f"{each.name}.{tool.name}" for each in enabled if each.manifest for tool in each.manifest.tools]
 
 

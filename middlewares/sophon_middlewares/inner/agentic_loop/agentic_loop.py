@@ -116,7 +116,7 @@ def iteration_limit(ctx: Context, options: LoopOptions) -> int:
     """Return the maximum rounds of tool calls: the turn's, else the loop's or the settings', up to the hard limit."""
     settings = ctx.services.settings.agent_execution
     wanted = ctx.max_iterations or options.max_iterations or settings.max_tool_iterations
-    if ctx.services.agents is not None:
+    if ctx.services.assistant.agents is not None:
         wanted = limit_rounds(ctx, wanted)
     if wanted > settings.max_tool_iterations_hard_limit:
         log.warning(

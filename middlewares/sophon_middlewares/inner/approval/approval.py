@@ -111,7 +111,7 @@ async def _decide(
 def is_asked_by_risk(ctx: Context, tool: Tool, risk: Risk) -> bool:
     """Return whether a person is asked about a call of the tool in this turn because of the risk of the call."""
     services, step = ctx.services, ctx.step
-    if services.operator_policy.needs_operator(risk, ctx.principal):
+    if services.security.operator_policy.needs_operator(risk, ctx.principal):
         return True
     if (mode := ctx.root.get(GOAL_AUTONOMY)) is not None:
         return is_asked_in_goal(mode, risk, services.settings.approval)
@@ -169,7 +169,7 @@ async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool, risk: Risk, es
         editable=tool.editable,
         expires_at=ctx.services.clock.now() + settings.timeout,
         session_id=ctx.session_id,
-        needs_operator=ctx.services.operator_policy.needs_operator(risk, ctx.principal),
+        needs_operator=ctx.services.security.operator_policy.needs_operator(risk, ctx.principal),
         escalation=escalation,
         grant_offer=describe_grant_offer(call, tool) if escalation is None and risk < Risk.CRITICAL else "",
     )
@@ -223,7 +223,7 @@ def _write_note(ctx: Context, call: ToolCall, tool: Tool) -> str:
 
 def _describe_agent(ctx: Context) -> str:
     """Return which sub-agent makes the call; "" for a call of the turn itself."""
-    if ctx.services.agents is None:
+    if ctx.services.assistant.agents is None:
         return ""
     from sophon.turn.agent import find_agent_depth, find_agent_name  # lazy: most hosts have no agents
 
@@ -235,7 +235,9 @@ def _describe_credentials(ctx: Context, call: ToolCall) -> str:
     url = call.arguments.get("url")
     if call.name not in HTTP_TOOLS or not isinstance(url, str):
         return ""
-    names = ctx.services.vault.list_names(url, principal=ctx.principal, data_owner=ctx.data_owner, group=ctx.group)
+    names = ctx.services.security.vault.list_names(
+        url, principal=ctx.principal, data_owner=ctx.data_owner, group=ctx.group
+    )
     return f"The host adds the credential {', '.join(map(repr, names))} of its vault to the request." if names else ""
 
 

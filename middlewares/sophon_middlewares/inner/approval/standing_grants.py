@@ -56,7 +56,7 @@ async def find_standing_grant(ctx: Context, call: ToolCall, tool: Tool) -> Stand
     """
     if tool.risk >= _FORBIDDEN_RISK:
         return None
-    now, policy = ctx.services.clock.now(), ctx.services.operator_policy
+    now, policy = ctx.services.clock.now(), ctx.services.security.operator_policy
     for grant in await ctx.services.store.grants.list_for_tool(now, principal=ctx.principal, tool=call.name):
         if (
             grant.covers(ctx.session_id, chat_of_turn(ctx))

@@ -110,7 +110,7 @@ async def _classify(ctx: Context) -> None:
     from sophon.routing.turn_keys import MESSAGE_VECTOR, TASK_PROFILE  # lazy: few budgets need it
 
     if ctx.get(TASK_PROFILE) is None:
-        profile, vector = await ctx.services.router.classify(ctx.text)
+        profile, vector = await ctx.services.learning.router.classify(ctx.text)
         ctx.put(TASK_PROFILE, profile)
         if vector is not None:
             ctx.put(MESSAGE_VECTOR, vector)

@@ -106,7 +106,7 @@ async def route_turn(ctx: Context, eligible: Sequence[Candidate], *, is_stage: b
     from sophon.routing.turn_keys import MESSAGE_VECTOR, ROUTE, TASK_PROFILE
 
     services = ctx.services
-    router, tags = services.router, ctx.get(MESSAGE_TAGS)
+    router, tags = services.learning.router, ctx.get(MESSAGE_TAGS)
     query = RouteQuery(
         ctx.text,
         _session_choice(ctx, services.gateway, eligible),
@@ -153,7 +153,7 @@ def find_model_hint(ctx: Context) -> str | None:
     hint = None
     if ctx.step is not None:
         hint = ctx.step.model_hint
-    elif ctx.services.agents is not None:
+    elif ctx.services.assistant.agents is not None:
         from sophon.turn.agent import find_turn_agent  # lazy: most hosts have no agents
 
         agent = find_turn_agent(ctx)

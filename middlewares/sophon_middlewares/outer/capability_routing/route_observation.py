@@ -43,7 +43,7 @@ class _CallObserver:
     def __init__(self, ctx: Context, routed: Routed) -> None:
         self._ctx, self._record, self._tiers = ctx, routed.record, routed.decision.model_tiers
         self.observations: list[RouteObservation] = []
-        router = ctx.services.router
+        router = ctx.services.learning.router
         self._router = router
         permissions = find_routing_permissions(ctx, uses_tiers=router.uses_tiers)
         self._max_tokens = permissions.max_output_tokens
@@ -93,7 +93,7 @@ async def _conclude(ctx: Context, observer: _CallObserver) -> None:
     observations, observer.observations = observer.observations, []
     if not observations:
         return
-    ctx.services.router.observe(observations)
+    ctx.services.learning.router.observe(observations)
     try:
         await ctx.services.store.route_averages.add(observations)
     except SophonError as error:

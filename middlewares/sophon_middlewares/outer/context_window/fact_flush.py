@@ -58,7 +58,7 @@ async def flush_facts(ctx: Context, material: Sequence[Message]) -> None:
     """
     settings = ctx.settings.memory
     wants = ctx.get(HAS_MEMORY) if settings.learn is None else settings.learn
-    learns = ctx.services.learns and find_chat_overrides(ctx).remembers_for_all
+    learns = ctx.services.learning.is_enabled and find_chat_overrides(ctx).remembers_for_all
     if not (settings.enabled and wants and learns):
         return
     end, unread = _find_unread(ctx, material)

@@ -18,7 +18,7 @@ async def find_similarities(ctx: Context, messages: Sequence[Message]) -> dict[i
 
     None without an embedder, a question, or an answer of the embedder, whose failure is logged by itself.
     """
-    embedder, question = ctx.services.embedder, find_last_user_message(messages)
+    embedder, question = ctx.services.learning.embedder, find_last_user_message(messages)
     if embedder is None or question is None:
         return None
     import numpy as np  # lazy: few hosts compare vectors

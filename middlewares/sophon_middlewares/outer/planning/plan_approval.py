@@ -23,7 +23,7 @@ async def approve_plan(ctx: Context, state: PlanState) -> bool:
     plan = state.progress.plan
     if state.approval_status == "given" and ctx.resumed:
         # Since the turn was stored, users, channels or operators may have changed.
-        policy = ctx.services.operator_policy
+        policy = ctx.services.security.operator_policy
         if not policy.counts(plan.risk, asker=ctx.principal, decider=state.approved_by):
             state.approval_status = "open"
     if state.approval_status == "open":
@@ -79,7 +79,7 @@ def build_approval_request(ctx: Context, plan: Plan) -> ApprovalRequest:
         full_preview=format_preview(plan, limit=None),
         expires_at=ctx.services.clock.now() + ctx.services.settings.approval.timeout,
         session_id=ctx.session_id,
-        needs_operator=ctx.services.operator_policy.needs_operator(plan.risk, ctx.principal),
+        needs_operator=ctx.services.security.operator_policy.needs_operator(plan.risk, ctx.principal),
     )
 
 

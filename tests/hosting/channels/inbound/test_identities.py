@@ -147,7 +147,7 @@ async def test_an_approver_by_number_decides_by_user_id_and_four_eyes_see_one_pe
     policy = AccessPolicy(approvers=frozenset({ADA_NUMBER}), direct_policy="AllowList")
     running = await start(policy=policy, Approval={"FourEyes": True})
     await deliver(running, written("hello", ADA, ADA_NUMBER))
-    operators = running.host.services.operator_policy
+    operators = running.host.services.security.operator_policy
     assert operators.is_operator(f"synthetic:{ADA}")
     await deliver(running, written("wreck it", ADA))
     await running.channel.wait_until(lambda: any(each.payload.get("buttons") for each in running.channel.sent))

@@ -1,5 +1,6 @@
 """Feedback and trajectories over HTTP: one's own, and nobody else's business."""
 
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -68,6 +69,6 @@ async def test_trajectories_are_listed_by_quality_and_similarity(api, ada: httpx
     assert await ids(order="poorest") == [poor]
     assert await ids(limit=1) == [good]
     assert (await ada.get("/api/trajectories", params={"like": "parsers"})).status_code == 400
-    api.host.services.embedder = HashingEmbedder(64)
+    api.host.services.learning = replace(api.host.services.learning, embedder=HashingEmbedder(64))
     assert await ids(like="parsers", limit=1) == [poor]
     assert (await ada.get("/api/trajectories", params={"order": "worst"})).status_code == 400

@@ -10,7 +10,7 @@ from sophon_hosting.events.wire_event import WireEvent
 
 async def test_tools_are_listed_switched_shared_and_deleted(serve: Callable[..., Any]) -> None:
     api = await serve(settings={"CustomTools": {"Enabled": True}})
-    store = api.host.services.custom_tools
+    store = api.host.services.assistant.custom_tools
     store.create(CustomToolDraft("double", "Doubles.", "print(1)", {"type": "object"}), owner="ada", at="2026-01-01")
     ada, bob, olga = await api.open("ada"), await api.open("bob"), await api.open("olga")
     [item] = (await ada.get("/api/tools")).json()["custom"]
@@ -33,7 +33,7 @@ async def test_tools_are_listed_switched_shared_and_deleted(serve: Callable[...,
 
 async def test_each_change_is_told_to_operators_with_who_did_it(serve: Callable[..., Any]) -> None:
     api = await serve(settings={"CustomTools": {"Enabled": True}})
-    store = api.host.services.custom_tools
+    store = api.host.services.assistant.custom_tools
     store.create(CustomToolDraft("double", "Doubles.", "print(1)", {"type": "object"}), owner="ada", at="2026-01-01")
     heard: list[tuple[Any, ...]] = []
 

@@ -59,7 +59,7 @@ async def call_all(served: Served) -> None:
 
 async def call_tools(served: Served) -> None:
     """Switch, share and delete custom tools, and try a call."""
-    custom_tools = served.services.custom_tools
+    custom_tools = served.services.assistant.custom_tools
     assert custom_tools is not None
     for name in ("double", "triple"):
         draft = CustomToolDraft(name, "Counts.", "print(1)", {"type": "object"})

@@ -1,6 +1,7 @@
 """The gate: who is asked about what, and that the answer is bound to exactly that call."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -376,7 +377,7 @@ def test_an_approval_in_a_checkpoint_counts_only_if_its_author_may_give_it_now(
     ctx.pending = [ToolCall("c1", "risky", {})]
     ctx.grants["c1"] = Grant(compute_call_digest(ctx.run_id, ctx.pending[0]), decided_by=by)
     state = json.loads(json.dumps(ctx.state()))
-    services.operator_policy = OperatorPolicy(frozenset(operators), several)
+    services.security = replace(services.security, operator_policy=OperatorPolicy(frozenset(operators), several))
 
     assert ("c1" in services.restore(state).grants) is kept
 

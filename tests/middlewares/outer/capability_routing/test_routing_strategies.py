@@ -1,6 +1,7 @@
 """The strategies of Routing.Strategy on whole turns: who is asked, why, and what is learned."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -173,7 +174,7 @@ async def test_a_failing_model_is_demoted_and_the_next_messages_do_not_wait_for_
     )
     for _ in range(3):
         assert asked(await ask(services, HARD)) == "a"
-    assert list(services.router.demotions.list_demoted(services.clock.monotonic())) == ["b/b"]
+    assert list(services.learning.router.demotions.list_demoted(services.clock.monotonic())) == ["b/b"]
 
 
 async def test_what_people_say_is_stored_and_moves_the_tier() -> None:
@@ -184,15 +185,15 @@ async def test_what_people_say_is_stored_and_moves_the_tier() -> None:
     small = averages["small/small"]
     assert (small.calls, small.scored, small.cost_micros, small.tier) == (3, 0, 2000, "low")
     blame = [RouteObservation("small/small", "low", "chat", services.clock.now(), said=0.0)] * 5
-    services.router.observe(blame[:4])
+    services.learning.router.observe(blame[:4])
     assert asked(await ask(services, text)) == "small"  # four are not enough
-    services.router.observe(blame[4:])
+    services.learning.router.observe(blame[4:])
     await services.store.route_averages.add(blame)
     assert asked(await ask(services, text)) == "large"
     again = host(**settings)
     again.store = services.store
     assert asked(await ask(again, text)) == "large"
-    assert await services.router.reset(services.store) == 2
+    assert await services.learning.router.reset(services.store) == 2
     assert asked(await ask(services, text)) == "small"
 
 
@@ -213,12 +214,12 @@ async def test_a_reset_forgets_decisions_in_memory_and_store() -> None:
     services = host(Strategy="Intelligent")
     embedder, clock, vectors = CachingEmbedder(HashingEmbedder(16)), services.clock, services.store.vectors
     cache = create_policy_cache(vectors, embedder, clock)
-    services.embedder, services.policies = embedder, cache
+    services.learning = replace(services.learning, embedder=embedder, policies=cache)
     [vector] = await embedder.embed(["hello"])
     await cache.record(vector, "high", "large/large", 1.0, session_id="s", run_id="r")
     await vectors.put([to_vector_row(each, embedder.name) for each in cache.take_pending()])
     assert (len(await cache.lookup(vector)), await vectors.count(POLICIES)) == (1, 1)
-    await services.router.reset(services.store)
+    await services.learning.router.reset(services.store)
     assert (len(await cache.lookup(vector)), await vectors.count(POLICIES)) == (0, 0)
 
 
@@ -274,14 +275,14 @@ class OneVector:
 )
 async def test_the_tier_of_a_similar_message_is_used_again(similarity: float, broken: bool, name: str) -> None:
     services, cache = host(Strategy="Intelligent"), Cache(similarity, broken=broken)
-    services.embedder, services.policies = OneVector(), cache
+    services.learning = replace(services.learning, embedder=OneVector(), policies=cache)
     assert asked(await ask(services)) == name
     assert cache.recorded == []  # the middleware Learning keeps routes
 
 
 async def test_no_earlier_decision_gives_a_tier_that_is_not_permitted() -> None:
     services = host(Strategy="Intelligent", Permissions={"Users": {"ada": {"MaxTier": "low"}}})
-    services.embedder, services.policies = OneVector(), Cache(0.99)
+    services.learning = replace(services.learning, embedder=OneVector(), policies=Cache(0.99))
     assert asked(await ask(services, principal="ada")) == "small"
 
 

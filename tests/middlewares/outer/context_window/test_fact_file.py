@@ -1,5 +1,6 @@
 """Facts that are kept before a compaction are lines of MEMORY.md in openparallax: one place, which a person edits."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ class Turns:
             clock=VirtualClock(),
             events=self.events,
         )
-        self.services.learns = learns
+        self.services.learning = replace(self.services.learning, is_enabled=learns)
         self.chain = place(openparallax(self.services), [Memory(folder)])
 
     async def answer(self, request: ModelRequest) -> str:

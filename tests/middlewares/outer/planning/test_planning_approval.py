@@ -1,6 +1,7 @@
 """A risky plan is shown once, and what the answer covers."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -292,7 +293,9 @@ async def test_an_approval_of_a_plan_whose_author_may_not_give_it_any_more_is_as
     ctx = here.turn()
     assert (await here.go(ctx)).finish_reason == "suspended"
 
-    here.services.operator_policy = OperatorPolicy(operators=frozenset({"chief"}), several_users=True)
+    here.services.security = replace(
+        here.services.security, operator_policy=OperatorPolicy(operators=frozenset({"chief"}), several_users=True)
+    )
     response = await here.go(here.services.restore(json.loads(json.dumps(ctx.state()))))
     assert (response.finish_reason, sent) == ("rejected", [])
     assert [asked.kind for asked in person.asked] == ["plan", "tool", "plan"]

@@ -166,7 +166,7 @@ async def test_a_replay_changes_nothing_but_the_usage(services: Services, models
     run_id = await run_turns(services)
     models.second_calls = calling("launch", target="it")
     before, files, spent = dump(tmp_path / "replay.db"), list_files(tmp_path), await count_tokens(services)
-    averages = services.router.averages
+    averages = services.learning.router.averages
     known = {name: str(vars(averages)[name]) for name in vars(averages)}
     for chain in CHAINS:
         await replay(services, run_id, model="second", chain=chain)
