@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from sophon._python.lazy_dataclass import dataclass, new_dict
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.inbound import ButtonPress as ButtonPress
 from sophon_channels.inbound import ChannelAttachment as ChannelAttachment
 from sophon_channels.inbound import ChatKind as ChatKind
@@ -24,6 +23,7 @@ from sophon_channels.inbound import MessageEdited as MessageEdited
 from sophon_channels.inbound import MessageReaction as MessageReaction
 from sophon_channels.inbound import Person as Person
 from sophon_channels.inbound import SharedText as SharedText
+from sophon_channels.outbound_entry import OutboundEntry
 
 if TYPE_CHECKING:
     from aiohttp import web  # lazy: a chat in the terminal, whose features name channels, loads no server

@@ -10,7 +10,6 @@ from typing import Any
 
 from aiohttp import web
 
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon.visible_text import is_blank
 from sophon_channels.contract import (
     BeforeRequest,
@@ -31,6 +30,7 @@ from sophon_channels.contract import (
     before_no_request,
 )
 from sophon_channels.errors import ChannelError
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.outbound_file import OutboundFile, build_file_fields, find_size_problem
 from sophon_channels.text.message_splitting import split_text
 from sophon_channels.text.styled_text import StyledRun, split_runs, to_plain_text

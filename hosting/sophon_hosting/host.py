@@ -16,7 +16,6 @@ from sophon.principals import STORE_OPERATOR
 from sophon.security_services import SecurityServices
 from sophon.services import Services
 from sophon.stores.rate_windows.shared_windows import SharedWindows
-from sophon.stores.runs.contract import Run
 from sophon.task_types import TaskType
 from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.background_loops import BackgroundLoop, BackgroundLoops, CreateLoops
@@ -55,6 +54,7 @@ from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import HostStore, host_store
 from sophon_hosting.store.factory import extend_store
+from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store_monitor import StoreMonitor
 from sophon_hosting.telemetry.setup import TraceExport
 

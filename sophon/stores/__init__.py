@@ -10,29 +10,29 @@ from sophon._python.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from sophon.stores.contract import Store
-    from sophon.stores.events.contract import LoggedEvent
     from sophon.stores.in_memory_store import InMemoryStore
     from sophon.stores.memories.contract import MemoryEntry
-    from sophon.stores.outbound_entry import OutboundEntry, OutboundStatus
-    from sophon.stores.runs.contract import InboundKey, Run, RunError, RunOutcome
     from sophon.stores.sessions.contract import SessionRecord
     from sophon.stores.tool_call_journal.contract import JournalEntry
     from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, UsageRow
+    from sophon_channels.outbound_entry import OutboundEntry, OutboundStatus
+    from sophon_hosting.store.events.contract import LoggedEvent
+    from sophon_hosting.store.runs.contract import InboundKey, Run, RunError, RunOutcome
 
 _HOMES = {
     "InMemoryStore": "sophon.stores.in_memory_store",
-    "InboundKey": "sophon.stores.runs.contract",
+    "InboundKey": "sophon_hosting.store.runs.contract",
     "JournalEntry": "sophon.stores.tool_call_journal.contract",
-    "LoggedEvent": "sophon.stores.events.contract",
+    "LoggedEvent": "sophon_hosting.store.events.contract",
     "MemoryEntry": "sophon.stores.memories.contract",
-    "OutboundEntry": "sophon.stores.outbound_entry",
-    "OutboundStatus": "sophon.stores.outbound_entry",
+    "OutboundEntry": "sophon_channels.outbound_entry",
+    "OutboundStatus": "sophon_channels.outbound_entry",
     "Period": "sophon.stores.usage.contract",
     "ProviderLimits": "sophon.stores.usage.contract",
     "Reservation": "sophon.stores.usage.contract",
-    "Run": "sophon.stores.runs.contract",
-    "RunError": "sophon.stores.runs.contract",
-    "RunOutcome": "sophon.stores.runs.contract",
+    "Run": "sophon_hosting.store.runs.contract",
+    "RunError": "sophon_hosting.store.runs.contract",
+    "RunOutcome": "sophon_hosting.store.runs.contract",
     "SessionRecord": "sophon.stores.sessions.contract",
     "Store": "sophon.stores.contract",
     "UsageRow": "sophon.stores.usage.contract",

@@ -9,23 +9,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # The classes of the SQL store are named only: a chain in one's own process loads no SQLAlchemy.
-    from sophon.stores.approvals.sql import ApprovalStore
     from sophon.stores.attachments.sql import AttachmentStore
     from sophon.stores.audit.sql import AuditStore
-    from sophon.stores.channel_state.sql import ChannelStateStore
     from sophon.stores.data_labels.contract import DataLabelStore
-    from sophon.stores.events.sql import EventLog
     from sophon.stores.grants.contract import GrantStore
     from sophon.stores.health import StoreHealth
     from sophon.stores.leases.sql import LeaseStore
     from sophon.stores.maintenance import StoreMaintenance
     from sophon.stores.memories.contract import MemoryStore
-    from sophon.stores.message_search.sql import MessageSearch
-    from sophon.stores.outbox.sql import Outbox
     from sophon.stores.preferences.contract import PreferenceStore
     from sophon.stores.rate_windows.contract import RateWindowStore
     from sophon.stores.route_averages.sql import RouteAverageStore
-    from sophon.stores.runs.contract import RunStore
     from sophon.stores.sessions.contract import SessionStore
     from sophon.stores.snapshots.sql import SnapshotStore
     from sophon.stores.sub_agents.sql import SubAgentStore
@@ -35,6 +29,12 @@ if TYPE_CHECKING:
     from sophon.stores.trajectories.sql import TrajectoryStore
     from sophon.stores.usage.contract import UsageStore
     from sophon.stores.vectors.contract import VectorStore
+    from sophon_hosting.store.approvals.sql import ApprovalStore
+    from sophon_hosting.store.channel_state.sql import ChannelStateStore
+    from sophon_hosting.store.events.sql import EventLog
+    from sophon_hosting.store.message_search.sql import MessageSearch
+    from sophon_hosting.store.outbox.sql import Outbox
+    from sophon_hosting.store.runs.contract import RunStore
 
 
 class Store(ABC):

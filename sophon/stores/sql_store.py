@@ -8,26 +8,20 @@ from typing import TypeVar, cast
 from sqlalchemy import Table
 
 from sophon.clock import Clock, SystemClock
-from sophon.stores.approvals.sql import ApprovalStore
 from sophon.stores.attachments.sql import AttachmentStore
 from sophon.stores.audit.sql import AuditStore
-from sophon.stores.channel_state.sql import ChannelStateStore
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.sql import SqlDataLabelStore
-from sophon.stores.events.sql import EventLog
 from sophon.stores.grants.sql import SqlGrantStore
 from sophon.stores.leases.sql import LeaseStore
 from sophon.stores.maintenance import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.memory_url import MEMORY_SCHEME
-from sophon.stores.message_search.sql import MessageSearch
-from sophon.stores.outbox.sql import Outbox
 from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.preferences.sql import SqlPreferenceStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
 from sophon.stores.route_averages.sql import RouteAverageStore
-from sophon.stores.runs.sql import SqlRunStore
 from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.snapshots.sql import SnapshotStore
 from sophon.stores.sql.database import Database, ThreadedDatabase
@@ -44,6 +38,12 @@ from sophon.stores.usage.contract import UsageStore
 from sophon.stores.usage.sql import SqlUsageStore
 from sophon.stores.usage.sql_reservations import release_stale_reservations
 from sophon.stores.vectors.sql import SqlVectorStore
+from sophon_hosting.store.approvals.sql import ApprovalStore
+from sophon_hosting.store.channel_state.sql import ChannelStateStore
+from sophon_hosting.store.events.sql import EventLog
+from sophon_hosting.store.message_search.sql import MessageSearch
+from sophon_hosting.store.outbox.sql import Outbox
+from sophon_hosting.store.runs.sql import SqlRunStore
 
 LOCK_TIMEOUT_SECONDS = 10.0
 

@@ -14,11 +14,11 @@ from sophon.events import ModelAttempt, PlanStepChanged, TaskFailed, ToolCallCom
 from sophon.messages import ToolResult
 from sophon.models.providers.provider_http_error import http_error_from_response
 from sophon.settings import Secret
-from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.outbox.transitions import mark_ambiguous, mark_dead, mark_refused
-from sophon.stores.runs.contract import RunError
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
+from sophon_channels.outbound_entry import OutboundEntry
+from sophon_hosting.store.outbox.transitions import mark_ambiguous, mark_dead, mark_refused
+from sophon_hosting.store.runs.contract import RunError
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from sophon.clock import SystemClock
 from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.telegram.channel import TelegramChannel
 from sophon_channels.whatsapp.channel import WhatsAppChannel
 from sophon_hosting.channels.outbound import delivery_rules

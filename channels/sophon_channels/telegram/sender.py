@@ -4,7 +4,6 @@ import logging
 from datetime import timedelta
 
 from sophon.clock import Clock
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon.visible_text import is_blank
 from sophon_channels.contract import (
     BeforeRequest,
@@ -20,6 +19,7 @@ from sophon_channels.contract import (
     SendUndeliverable,
 )
 from sophon_channels.errors import ChannelError, PreviewInDoubt
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.telegram.api import request_bodies
 from sophon_channels.telegram.api.client import TelegramClient
 from sophon_channels.telegram.api.errors import TelegramApiError, send_result_from_error

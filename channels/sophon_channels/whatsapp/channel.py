@@ -12,7 +12,6 @@ from aiohttp import web
 
 from sophon.clock import Clock
 from sophon.settings import WhatsAppSettings
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import (
     BeforeRequest,
     ButtonPress,
@@ -31,6 +30,7 @@ from sophon_channels.contract import (
 )
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import get_text
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.outbound_file import OutboundFile
 from sophon_channels.proxy import resolve_proxy
 from sophon_channels.quiet_hours import QuietHours

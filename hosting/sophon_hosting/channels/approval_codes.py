@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.channel_state.sql import ChannelStateStore
 from sophon_channels.contract import Channel, ChatLocation
 from sophon_channels.short_codes import generate_code, normalize_code
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.sql import ChannelStateStore
 
 PROMPT_KIND, CODE_KIND = "asked", "code"
 """Kinds of the stored notes: a prompt by approval id, an approval id by code."""

@@ -9,10 +9,6 @@ from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.builtin_tools.questions import MAX_CHOICE_CHARACTERS, choose_answer, list_choices
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound, SophonError
-from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.runs.contract import Run
 from sophon_channels.callback_data import (
     ApprovalPress,
     build_approval_buttons,
@@ -20,6 +16,7 @@ from sophon_channels.callback_data import (
     parse_callback_data,
 )
 from sophon_channels.contract import Button, ButtonPress, Channel, ChatLocation, OutboundMessage, Person
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.approval_codes import ApprovalCodes, CodedApproval
 from sophon_hosting.channels.approval_text import (
     MAX_NAME_CHARACTERS,
@@ -39,7 +36,10 @@ from sophon_hosting.channels.outbound.entry_delivery import MIGRATED_SUFFIX
 from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approvals import DecisionRefused
+from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import Run
 
 log = logging.getLogger("sophon")
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from sophon.clock import Clock
 from sophon.principals import channel_chat_principal, channel_person_principal, is_channel_principal
-from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.turn.chat_overrides import ChatOverrides
 from sophon_channels.contract import Channel, ChatLocation, Person
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.runs.contract import Run
 
 PERSON_KIND, SESSION_KIND, PROCESSED_KIND, MIGRATION_KIND = "person", "session", "seen", "moved"
 LINK_KIND, HEARD_KIND, OVERRIDES_KIND = "link", "heard", "overrides"

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from sophon.errors import StoreUnavailable
 from sophon.failure_log import log_failure
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.errors import ChannelError
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.chat_profiles import ChatProfiles

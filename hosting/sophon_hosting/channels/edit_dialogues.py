@@ -13,8 +13,6 @@ from typing import Any
 from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import Decision, format_argument_lines, turn_id_from_request
 from sophon.errors import NotFound
-from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon_channels.callback_data import ApprovalPress, build_field_buttons, build_version_buttons
 from sophon_channels.contract import Button, Channel, ChatLocation, InboundMessage, OutboundMessage, Person
 from sophon_channels.short_codes import generate_code
@@ -42,6 +40,8 @@ from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approvals import DecisionRefused, check_decider
+from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.tool_calls.call_checks import find_argument_error
 

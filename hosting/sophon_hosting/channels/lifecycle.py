@@ -12,7 +12,6 @@ from sophon.events import event_type
 from sophon.failure_log import log_failure
 from sophon.principals import channel_person_principal
 from sophon.services import Services
-from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel
 from sophon_hosting.channels.chat_profiles import check_chats
 from sophon_hosting.channels.connected_channel import ConnectedChannel
@@ -30,6 +29,7 @@ from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.fanout.contract import HostFanout, HostMessage, Wake
 from sophon_hosting.host import Host
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import Run
 
 log = logging.getLogger("sophon")
 

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon_channels.contract import ChatLocation, Person
 from sophon_channels.short_codes import generate_code, normalize_code
 from sophon_hosting.channels.chat_state import LINK_KIND, PERSON_KIND
@@ -19,6 +18,7 @@ from sophon_hosting.channels.identities import (
     link_to_json,
     without_id,
 )
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 
 PAIRING_KIND = "pairing"

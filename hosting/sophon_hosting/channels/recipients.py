@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from sophon.principals import channel_person_principal
-from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel, ChatLocation, Person
 from sophon_hosting.channels.chat_state import LINK_KIND
 from sophon_hosting.channels.identities import ALIAS_KIND, NOBODY, IdentityLink, link_from_note
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.runs.contract import Run
 
 RECIPIENT_CHANGED = "recipient changed: the chat belongs to somebody else now, and no other address is known"
 """Error of a message whose recipient cannot be reached any more."""

@@ -12,7 +12,6 @@ from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.events import Event
 from sophon.settings import Settings
-from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.connection import Connection, DirectConnection, ServedProcess
@@ -26,15 +25,16 @@ from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.off_the_record.session_ids import is_generated_id
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent
+from sophon_hosting.store.approvals.contract import ApprovalRecord
 from sophon_hosting.store.contract import HostStore, host_store
 
 if TYPE_CHECKING:
     from sophon.agents.catalog import AgentSet
     from sophon.skills.custom_tools import CustomToolStore
     from sophon.stores.memories.library import LongTermMemory
-    from sophon.stores.runs.contract import Run
     from sophon.stores.sub_agents.contract import SubAgentRun
     from sophon_hosting.host import Host
+    from sophon_hosting.store.runs.contract import Run
 
 
 class CallerEvents(EventCommitter, Protocol):

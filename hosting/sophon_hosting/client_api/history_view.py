@@ -14,10 +14,7 @@ from sophon.events import event_type
 from sophon.events.field_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
 from sophon.learning.trajectories import Trajectory
-from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.grants.contract import StandingGrant
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.texts.contract import text_id
@@ -25,6 +22,9 @@ from sophon.traces.trace import Trace
 from sophon.turn.history_redaction import HIDDEN, hide_values, redact_message_for_reader, redact_text_for_reader
 from sophon_hosting.events.large_fields import LARGE_FIELD
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import Run
 
 CONTENT: Final = Visibility.CONTENT
 """Rule of a field that the class of its event does not have."""

@@ -12,8 +12,6 @@ from sophon.errors import InputError, SophonError
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER, STORE_OPERATOR
 from sophon.settings import Settings
-from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.vectors.contract import POLICIES
@@ -23,7 +21,9 @@ from sophon_hosting.client_api.token_authentication import User, find_operators
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approvals import DecisionRefused, check_decider, check_grant, check_kind
+from sophon_hosting.store.approvals.contract import ApprovalRecord
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.runs.contract import Run
 
 if TYPE_CHECKING:
     from sophon.skills.custom_tools import CustomToolStore

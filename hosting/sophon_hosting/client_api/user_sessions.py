@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import NoReturn
 
 from sophon.errors import InputError, NotFound
-from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionStore, SessionSummary
 from sophon.stores.sessions.copy_limits import check_room_for_session
 from sophon_hosting.client_api.client_errors import Forbidden
@@ -20,6 +18,8 @@ from sophon_hosting.client_api.session_scope import (
     to_scoped_session_id,
 )
 from sophon_hosting.client_api.token_authentication import User
+from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.runs.contract import Run
 
 MAX_ID_CHARACTERS = 128
 """Maximum length of session ids and message ids that clients choose."""

@@ -11,10 +11,7 @@ from sophon.clock import Clock
 from sophon.errors import NotFound, SessionTaken
 from sophon.events import Event, EventSink, NullEventSink, SessionDeleted
 from sophon.failure_log import log_failure
-from sophon.stores.events.contract import LogPosition
-from sophon.stores.events.sql import EventLog
 from sophon.stores.run_fence import RunFence
-from sophon.stores.runs.contract import Run, RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.unit_of_work import Write
 from sophon_hosting.background_tasks import complete
@@ -26,6 +23,9 @@ from sophon_hosting.events.session_transactions import EventTransaction, Transac
 from sophon_hosting.events.staged_writes import OnSettled, StagedWrite
 from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event
 from sophon_hosting.fanout.contract import HostFanout
+from sophon_hosting.store.events.contract import LogPosition
+from sophon_hosting.store.events.sql import EventLog
+from sophon_hosting.store.runs.contract import Run, RunStore
 
 log = logging.getLogger("sophon")
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
 from sophon.events import Emit, Event
-from sophon.stores.events.contract import LoggedEvent
 from sophon_hosting.events.session_transactions import EventTransaction
+from sophon_hosting.store.events.contract import LoggedEvent
 
 T = TypeVar("T")
 

@@ -13,8 +13,6 @@ from typing import TypeAlias
 from sophon.clock import Clock
 from sophon.events import SessionDeleted
 from sophon.failure_log import log_failure
-from sophon.stores.events.contract import LogPosition
-from sophon.stores.events.sql import EventLog
 from sophon_hosting.background_tasks import BackgroundTasks, end_tasks
 from sophon_hosting.events.missed_events import find_position
 from sophon_hosting.events.remote_events import FindStart, RemoteEvents
@@ -30,6 +28,8 @@ from sophon_hosting.fanout.contract import (
     TransientEvent,
     WatchStarted,
 )
+from sophon_hosting.store.events.contract import LogPosition
+from sophon_hosting.store.events.sql import EventLog
 
 log = logging.getLogger("sophon")
 

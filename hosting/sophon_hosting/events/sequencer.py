@@ -14,16 +14,16 @@ from typing import TypeAlias
 from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.events import Event, EventSink, ReasoningChunk, StreamChunk, event_type
-from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.events.sql import EventLog
 from sophon.stores.run_fence import RunFence
-from sophon.stores.runs.contract import RunStore
 from sophon_hosting.events.pending_events import EventBatch, PendingEvents
 from sophon_hosting.events.remote_events import RemoteEvents
 from sophon_hosting.events.resume_deduplication import EventDeduplicator
 from sophon_hosting.events.session_transactions import SessionTransactions
 from sophon_hosting.events.stream_snapshots import StreamSnapshots, chunk_to_wire_events
 from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event, to_wire_event
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.sql import EventLog
+from sophon_hosting.store.runs.contract import RunStore
 
 log = logging.getLogger("sophon")
 

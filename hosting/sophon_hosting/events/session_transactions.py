@@ -17,12 +17,12 @@ from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.events import Event
 from sophon.failure_log import log_failure
-from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.run_fence import RunFence, StaleRun
-from sophon.stores.runs.contract import RunStore
 from sophon.stores.unit_of_work import UnitOfWork, Write
 from sophon_hosting.events.pending_events import EventBatch, PendingEvents
 from sophon_hosting.events.staged_writes import OnSettled, StagedWrite, StagedWrites
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import RunStore
 
 log = logging.getLogger("sophon")
 

@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.events import Event
-from sophon.stores.events.contract import LoggedEvent
 from sophon_hosting.events.large_fields import LARGE_FIELD, cut_payload
 from sophon_hosting.json_text import encode_json
+from sophon_hosting.store.events.contract import LoggedEvent
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,9 +1,9 @@
 """Rows that operations of several features are about: also those off the record, where the operation then runs."""
 
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.operations.operation import Subject
+from sophon_hosting.store.runs.contract import Run
 
 SESSION: Subject[SessionSummary] = Subject(
     "session",

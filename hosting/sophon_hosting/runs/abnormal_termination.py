@@ -12,7 +12,6 @@ from sophon.errors import SophonError, StoreError
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.messages import Response
 from sophon.services import Services
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
@@ -22,6 +21,7 @@ from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.outcomes import OutcomeWriter
 from sophon_hosting.runs.turn_factory import build_turn
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.outer.session_events.session_events import SessionEvents, error_to_json
 
 log = logging.getLogger("sophon")

@@ -10,12 +10,12 @@ from sophon.clock import Clock
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
 from sophon.stores.run_fence import RunFence
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.usage.contract import UsageRow
 from sophon.task_timeout import TaskTimeout
 from sophon_hosting.events.staged_writes import StagedWrite
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.runs.contract import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ from sophon.clock import Clock
 from sophon.errors import NotFound, StoreUnavailable
 from sophon.events import EventSink, NullEventSink
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
-from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.runs.contract import Run
 from sophon.turn.approval_events import build_request_event
 from sophon.turn.in_call_questions import CANCELLED, NOBODY_ANSWERED, Pausable, paused
 from sophon_hosting.background_tasks import complete
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.pending_questions import PendingQuestions
+from sophon_hosting.store.approvals.contract import ApprovalRecord
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.runs.contract import Run
 
 log = logging.getLogger("sophon")
 

@@ -13,7 +13,6 @@ from sophon.errors import NotFound, SophonError
 from sophon.failure_log import log_failure
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.settings import ApprovalSettings
-from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.tools.registry import Toolbox
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
@@ -22,6 +21,7 @@ from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.pending_questions import PendingQuestions
 from sophon_hosting.runs.recovery import build_queue_entry
+from sophon_hosting.store.approvals.contract import ApprovalRecord
 from sophon_hosting.store.contract import HostStore
 from sophon_middlewares.inner.approval.approval import DECIDED_BY_TIMEOUT, timeout_decision
 from sophon_middlewares.tool_calls.call_checks import find_argument_error

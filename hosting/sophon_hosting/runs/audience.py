@@ -4,8 +4,8 @@ from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.principals import channel_chat_principal
-from sophon.stores.runs.contract import Run
 from sophon.turn.chat_overrides import NO_OVERRIDES, ChatOverrides
+from sophon_hosting.store.runs.contract import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """Cancellation of runs, wherever they wait or run."""
 
 from sophon.services import Services
-from sophon.stores.runs.contract import Run
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approvals import SignalRun
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import Run
 
 CANCEL_TIMEOUT_SECONDS = 1.0
 """Maximum duration of a `cancel` call."""

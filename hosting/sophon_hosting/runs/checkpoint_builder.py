@@ -8,7 +8,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.context.message_list import MessageList
 from sophon.context.state_serialization import MAX_SNAPSHOT_DEPTH, Snapshot
 from sophon.messages import Message
-from sophon.stores.runs.contract import LogWrite
+from sophon_hosting.store.runs.contract import LogWrite
 
 LONG_TEXT_CHARACTERS = 1000
 """Length from which a text of the state is written to the log of texts, once, instead of in each checkpoint."""

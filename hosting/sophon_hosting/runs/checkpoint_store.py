@@ -16,8 +16,6 @@ from sophon.context.turn_log import TurnEnd
 from sophon.errors import StateError
 from sophon.extensions import Key
 from sophon.messages import Message
-from sophon.stores.runs.contract import Run, RunStore
-from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.unit_of_work import UnitOfWork
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
@@ -32,6 +30,8 @@ from sophon_hosting.runs.checkpoint_builder import (
 )
 from sophon_hosting.runs.traces import build_outcome_trace, to_writes
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.runs.contract import Run, RunStore
+from sophon_hosting.store.runs.sql_transactions import checkpoint_write
 from sophon_middlewares.outer.budget.budget import usage_rows
 
 CHECKPOINT_BUILDER: Key[CheckpointBuilder] = Key("checkpoint_builder")

@@ -3,10 +3,10 @@
 from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.clock import Clock
 from sophon.events import ApprovalResolved
-from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.approvals.sql import ApprovalStore
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.session_transactions import BuildRows, Stored
+from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.approvals.sql import ApprovalStore
 
 
 class DecisionWriter:

@@ -10,7 +10,6 @@ from sophon.clock import Clock
 from sophon.errors import StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.services import Services
-from sophon.stores.runs.contract import RunStore
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import Delivery, TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
@@ -18,6 +17,7 @@ from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import RunStore
 
 log = logging.getLogger("sophon")
 

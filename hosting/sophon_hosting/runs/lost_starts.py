@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from sophon.errors import StoreError
 from sophon.failure_log import log_failure
-from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.runs.contract import Run
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.runs.contract import Run
 
 log = logging.getLogger("sophon")
 

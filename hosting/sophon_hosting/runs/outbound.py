@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.runs.contract import Run, RunOutcome
+from sophon_channels.outbound_entry import OutboundEntry
+from sophon_hosting.store.runs.contract import Run, RunOutcome
 
 OutboundBuilder: TypeAlias = Callable[[Run, RunOutcome], Sequence[OutboundEntry]]
 """Builds the outbound entries that are written in one transaction with the outcome."""

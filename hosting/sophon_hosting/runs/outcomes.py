@@ -15,15 +15,13 @@ from sophon.context.turn_log import ClaimedTurn, TurnEnd, TurnEvents
 from sophon.errors import ChainError, NotFound, StoreUnavailable
 from sophon.events import Emit, Event
 from sophon.messages import Response
-from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.run_fence import OutdatedRun, RunFence, StaleRun
-from sophon.stores.runs.contract import BeginResult, FinishResult, Run, RunError, RunOutcome, Withdrawal
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.unit_of_work import UnitOfWork, WriteKind
 from sophon.stores.usage.contract import UsageRow
 from sophon.traces.trace import Trace
 from sophon.turn.session_log import SessionLog
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.session_transactions import BuildRows, Stored
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns, HeldOutcome
@@ -32,6 +30,8 @@ from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.traces import find_outcome_trace, to_writes
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import BeginResult, FinishResult, Run, RunError, RunOutcome, Withdrawal
 
 log = logging.getLogger("sophon")
 

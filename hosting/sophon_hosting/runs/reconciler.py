@@ -9,7 +9,6 @@ from math import inf
 from sophon.errors import NotFound
 from sophon.failure_log import log_failure
 from sophon.services import Services
-from sophon.stores.runs.contract import PendingRun, Run
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
@@ -18,6 +17,7 @@ from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.pending_questions import PendingQuestions
 from sophon_hosting.runs.recovery import build_queue_entry, has_decision
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import PendingRun, Run
 
 log = logging.getLogger("sophon")
 

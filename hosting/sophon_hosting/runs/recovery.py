@@ -5,12 +5,12 @@ import logging
 from sophon.errors import NotFound
 from sophon.events import TaskQueued
 from sophon.services import Services
-from sophon.stores.runs.contract import PendingRun, Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import EntryKind, QueueEntry, TaskQueue
 from sophon_hosting.runs.abnormal_termination import RunTerminator, interrupted_error
 from sophon_hosting.runs.lost_starts import LostStarts
 from sophon_hosting.store.contract import HostStore, host_store
+from sophon_hosting.store.runs.contract import PendingRun, Run
 
 log = logging.getLogger("sophon")
 

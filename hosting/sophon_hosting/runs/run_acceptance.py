@@ -13,7 +13,6 @@ from sophon.errors import InputError, SophonError
 from sophon.security.sliding_windows import Reservation
 from sophon.services import Services
 from sophon.stores.rate_windows.sql import add_rate_events
-from sophon.stores.runs.contract import AcceptResult, InboundKey, Precondition, Run
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
 from sophon.traces.trace_context import parse_traceparent
 from sophon.turn.options import (
@@ -36,6 +35,7 @@ from sophon_hosting.runs.recovery import build_queue_entry, build_task_queued_ev
 from sophon_hosting.runs.text_origin import AUTONOMY
 from sophon_hosting.runs.traces import TRACEPARENT_OPTION
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import AcceptResult, InboundKey, Precondition, Run
 
 if TYPE_CHECKING:
     from sophon.attachments import Attachment

@@ -9,13 +9,13 @@ from typing import Protocol, TypeAlias
 from sophon.errors import Busy as Busy
 from sophon.errors import NotFound
 from sophon.services import Services
-from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.deletion_lock import DeletionLock
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import Run
 
 RELEASE_TIMEOUT_SECONDS = 1.0
 """How long a deletion waits for a worker to release a run that has its outcome."""

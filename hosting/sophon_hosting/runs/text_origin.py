@@ -4,7 +4,7 @@ A message may quote or forward the words of others. They are part of the turn's 
 owner, and what a model writes after reading a forwarded text may come from that.
 """
 
-from sophon.stores.runs.contract import Run
+from sophon_hosting.store.runs.contract import Run
 
 OWN_TEXT = "own_text"
 """Key, in `Run.origin`, of the part of the text that the owner wrote; missing if that is all of it."""

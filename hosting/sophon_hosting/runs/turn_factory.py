@@ -9,7 +9,6 @@ from sophon.context.reply_stream import restart_stream
 from sophon.messages import Message, attachments_from_json, images_from_json
 from sophon.scheduled_turns import SCHEDULE, SCHEDULED_ORIGIN
 from sophon.services import Services
-from sophon.stores.runs.contract import Run
 from sophon.turn.chat_overrides import CHAT_OVERRIDES, NO_OVERRIDES
 from sophon.turn.provenance import note_untrusted_source
 from sophon_hosting.runs.audience import audience_of_run, overrides_of_run
@@ -17,6 +16,7 @@ from sophon_hosting.runs.checkpoint_store import CHECKPOINT_BUILDER, load_checkp
 from sophon_hosting.runs.direct_calls import put_direct_call
 from sophon_hosting.runs.text_origin import AUTONOMY, FOREIGN_SOURCES, is_direct_call, is_unattended
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.outer.session_events.turn_start import RECORDED_SEQ
 
 PrepareRun: TypeAlias = Callable[[Run], Awaitable[Run]]

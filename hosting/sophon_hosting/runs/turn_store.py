@@ -14,14 +14,11 @@ from sophon.clock import Clock
 from sophon.errors import StoreUnavailable
 from sophon.messages import ToolResult
 from sophon.services import Services
-from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.approvals.sql import ApprovalStore
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.audit.sql import AuditStore
 from sophon.stores.contract import Store
 from sophon.stores.run_fence import RunFence
 from sophon.stores.sessions.contract import SessionRecord, SessionStore
-from sophon.stores.sql.approval_requests import insert_request
 from sophon.stores.sql.repository import TurnRepository
 from sophon.stores.sql.store_part import StorePart
 from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
@@ -30,6 +27,9 @@ from sophon.stores.unit_of_work import Write, WriteKind
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.staged_writes import StagedWrite
 from sophon_hosting.runs.active_runs import ActiveRun
+from sophon_hosting.store.approval_requests import insert_request
+from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.approvals.sql import ApprovalStore
 from sophon_hosting.store.contract import HostStore, host_store
 
 P = TypeVar("P", bound=StorePart)

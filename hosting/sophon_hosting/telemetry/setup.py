@@ -8,10 +8,10 @@ from sophon.errors import SettingsError
 from sophon.extras import install_command
 from sophon.messages import Response
 from sophon.services import Services
-from sophon.stores.runs.contract import Run
 from sophon.traces.trace import Trace
 from sophon.traces.trace_context import parse_traceparent
 from sophon_hosting.runs.traces import TRACEPARENT_OPTION
+from sophon_hosting.store.runs.contract import Run
 
 if TYPE_CHECKING:
     from sophon_hosting.telemetry.exporter import TelemetryExporter

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sophon.clock import SystemClock
 from sophon.errors import IllegalTransition
 from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon.testing import SyntheticChannel
 from sophon_channels.contract import (
     Button,
@@ -28,6 +27,7 @@ from sophon_channels.contract import (
     SendUndeliverable,
 )
 from sophon_channels.errors import ChannelError
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.telegram.channel import TelegramChannel
 from sophon_channels.whatsapp.channel import WhatsAppChannel
 from tests.channels.email.mail_server import BOT, PASSWORD, needs_dovecot, serve_mail

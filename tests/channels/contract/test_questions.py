@@ -8,14 +8,14 @@ import pytest
 
 from sophon import Services
 from sophon.principals import channel_person_principal
-from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.runs.contract import Run
 from sophon.testing import FunctionModel
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import Channel
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.channels.contract.test_every_channel import CHATS, channel

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.errors import StoreUnavailable
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon.testing import FunctionModel
 from sophon_channels.contract import SendAmbiguous, SendDeferred, SendSucceeded, SendUnauthorized, SendUndeliverable
 from sophon_channels.errors import ChannelError
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.channels.email.mail_server import ADA, SERVER, MailServer, needs_dovecot, write_mail

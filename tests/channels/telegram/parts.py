@@ -7,8 +7,8 @@ from typing import Any
 
 from sophon.errors import StoreError
 from sophon.settings import TelegramSettings
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import InboundEvent
+from sophon_channels.outbound_entry import OutboundEntry
 from tests.channels.telegram.bot_api import TOKEN
 
 ADA = {"id": 111222333, "is_bot": False, "first_name": "Ada", "username": "ada"}

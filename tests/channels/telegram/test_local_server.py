@@ -7,9 +7,9 @@ import pytest
 
 from sophon import Services
 from sophon.errors import SettingsError
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import ChannelAttachment, OutboundMessage, SendSucceeded, SendUndeliverable
 from sophon_channels.errors import ChannelError
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.telegram.api.uploads import MEGABYTE
 from tests.channels.telegram.bot_api import TOKEN, BotApi
 from tests.channels.telegram.conftest import Open

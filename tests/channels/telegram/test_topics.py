@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon.testing import VirtualClock
 from sophon_channels.contract import (
     Button,
@@ -16,6 +15,7 @@ from sophon_channels.contract import (
     SendSucceeded,
     before_no_request,
 )
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.telegram.api.client import TelegramClient, redirect_to_chat
 from sophon_channels.telegram.api.transport import BotApiTransport
 from sophon_channels.telegram.rendering import REPEAT_MARK, TEXT_LIMIT, render_payloads

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon.testing import VirtualClock
 from sophon_channels.contract import (
     Button,
@@ -24,6 +23,7 @@ from sophon_channels.contract import (
     SendUndeliverable,
 )
 from sophon_channels.errors import ChannelError
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.whatsapp.api.rate_limiter import PAIR_BURST, WhatsAppRateLimiter
 from tests.channels.whatsapp.conftest import Nobody
 from tests.channels.whatsapp.graph_api import NUMBER_ID, TOKEN, GraphApi

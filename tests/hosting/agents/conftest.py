@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import Run
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.runs.contract import Run
 from tests.agents import Workshop
 from tests.databases import SQLITE, copy_database
 

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from sophon import Services
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon.testing import VirtualClock
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.lifecycle import ChannelSupervisor

@@ -9,7 +9,6 @@ import pytest
 
 from sophon.approvals import Decision
 from sophon.errors import StoreError
-from sophon.stores.runs.contract import Run
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChannelAttachment, ChatLocation
@@ -17,6 +16,7 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
 from sophon_hosting.channels import connected_channel
 from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
+from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 GROUP = ChatLocation("-20", "group")

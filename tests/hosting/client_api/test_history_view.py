@@ -12,12 +12,12 @@ from sophon.approvals import ApprovalRequest, Decision, Escalation
 from sophon.events import Event, event_types
 from sophon.events.field_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
-from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.runs.contract import Run, RunError
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn.history_redaction import HIDDEN
 from sophon_hosting.client_api.history_view import HistoryView
 from sophon_hosting.json_text import encode_json
+from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.runs.contract import Run, RunError
 
 SECRET = "the salary of Ada"
 AT = datetime(2026, 1, 1, tzinfo=UTC)

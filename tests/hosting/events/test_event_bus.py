@@ -21,14 +21,14 @@ from sophon.events import (
 from sophon.events import Message as MessageAdded
 from sophon.messages import Usage
 from sophon.stores.contract import Store
-from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.run_fence import RunFence
-from sophon.stores.runs.contract import FinishResult, Run, RunOutcome
 from sophon.stores.unit_of_work import UnitOfWork
 from sophon.testing import EventRecorder, VirtualClock
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.session_transactions import BuildRows, Stored, Transaction
 from sophon_hosting.events.wire_event import to_logged_event
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import FinishResult, Run, RunOutcome
 
 
 def of(event: Event, task: str = "t", session: str = "s") -> Event:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from sophon.events import Event, Message, ReasoningChunk, StreamChunk, TaskCompleted, TaskStarted
 from sophon.messages import Usage
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import Run
 from sophon.testing import VirtualClock
 from sophon_hosting.client_api.session_scope import to_client_event, to_scoped_session_id
 from sophon_hosting.events.event_bus import EventBus
@@ -16,6 +15,7 @@ from sophon_hosting.events.large_fields import MAX_FIELD_BYTES, cut_payload, ref
 from sophon_hosting.events.stream_snapshots import CHUNK_CHARACTERS, MAX_INLINE_BYTES, chunk_to_wire_events
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.json_text import json_bytes
+from sophon_hosting.store.runs.contract import Run
 from tests.properties import examples
 
 

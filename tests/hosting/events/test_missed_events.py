@@ -1,7 +1,6 @@
 import pytest
 
 from sophon.stores.contract import Store
-from sophon.stores.events.contract import LoggedEvent
 from sophon_hosting.events.missed_events import (
     MAX_MISSED_BYTES,
     MAX_MISSED_EVENTS,
@@ -11,6 +10,7 @@ from sophon_hosting.events.missed_events import (
     find_position,
     read_missed_events,
 )
+from sophon_hosting.store.events.contract import LoggedEvent
 
 
 async def read(store: Store, known: int, max_bytes: int = MAX_MISSED_BYTES) -> MissedEvents:

@@ -1,8 +1,8 @@
 """Staged parts wait while the store is unavailable; what it refuses for good takes along what builds on it."""
 
 from sophon.errors import StoreError, StoreUnavailable
-from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon_hosting.events.staged_writes import StagedWrite, StagedWrites
+from sophon_hosting.store.runs.sql_transactions import checkpoint_write
 
 REFUSED = StoreError("store", "a checkpoint was refused")
 

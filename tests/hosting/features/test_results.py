@@ -12,11 +12,11 @@ from pydantic import TypeAdapter
 
 import sophon_hosting.features
 from sophon.messages import Usage
-from sophon.stores.message_search.contract import MessageHit
-from sophon.stores.message_search.snippets import SnippetPart
 from sophon_hosting.features.sessions.results import message_hit_to_json
 from sophon_hosting.features.usage.results import UsageView, usage_to_json
 from sophon_hosting.json_text import encode_json
+from sophon_hosting.store.message_search.contract import MessageHit
+from sophon_hosting.store.message_search.snippets import SnippetPart
 from tests.hosting.features.declared_results import (
     find_problems,
     find_result,

@@ -9,10 +9,10 @@ from sophon.learning.trajectories import Trajectory
 from sophon.skills.custom_tools import CustomToolDraft
 from sophon.stores import MemoryEntry
 from sophon.stores.grants.contract import StandingGrant
-from sophon.stores.runs.contract import Run, RunOutcome
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon_hosting.events.large_fields import text_id_from_url
+from sophon_hosting.store.runs.contract import Run, RunOutcome
 from tests.hosting.http.api_shapes.features import BINARY
 from tests.hosting.http.api_shapes.served import PATIENCE_SECONDS, Served
 

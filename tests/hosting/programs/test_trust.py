@@ -13,13 +13,13 @@ from sophon.messages import ToolCall
 from sophon.services import Services
 from sophon.settings import find_dangerous_settings, list_dangers, load_settings
 from sophon.stores.grants.contract import StandingGrant
-from sophon.stores.runs.contract import Run
 from sophon.tools.tool import Risk
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_warnings import report_startup_warnings, warning_lines
 from sophon_hosting.host_server import bind_address
 from sophon_hosting.programs.serve_host import host_startup_lines
 from sophon_hosting.programs.worker import worker_startup_lines
+from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 Command = Callable[..., Any]

@@ -14,7 +14,10 @@ from sophon.learning.vectors import to_blob
 from sophon.messages import Message, ToolCall, Usage
 from sophon.settings import Settings
 from sophon.snapshots.archive import ORPHAN_SECONDS, SnapshotArchive
-from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Period, Run, RunOutcome, UsageRow
+from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_channels.outbound_entry import OutboundEntry
+from sophon.stores import Period, UsageRow
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.sessions.contract import SessionRecord

@@ -13,8 +13,7 @@ from sqlalchemy import Connection, func, select
 from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, tool
 from sophon.attachments import Attachment
 from sophon.messages import ToolCall, Usage
-from sophon.stores import OutboundEntry
-from sophon.stores.channel_state.contract import ChannelStateEntry
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sub_agents.contract import SubAgentRun
@@ -32,6 +31,7 @@ from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.retention import RetentionSweep
 from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.retention.containers import measure_containers

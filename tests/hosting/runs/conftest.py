@@ -11,11 +11,11 @@ import pytest
 
 from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import Run
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.contract import QueueEntry
 from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.chains import twelve
 from tests.databases import SQLITE, copy_database
 

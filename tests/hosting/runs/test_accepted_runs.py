@@ -1,10 +1,10 @@
 """A run that starts at once is not read from the store again; what happened to it meanwhile counts all the same."""
 
-from sophon.stores.runs.contract import Run
 from sophon.testing import VirtualClock
 from sophon_hosting.host import Host
 from sophon_hosting.runs.active_runs import MAX_AGE_SECONDS, MAX_RUNS, AcceptedRuns
 from sophon_hosting.runs.delivery_settlement import INITIAL_BACKOFF_SECONDS
+from sophon_hosting.store.runs.contract import Run
 
 
 def run(task_id: str) -> Run:

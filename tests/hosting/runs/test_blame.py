@@ -11,9 +11,9 @@ from sophon import ModelRequest, Services
 from sophon.learning import policy_cache
 from sophon.learning.policy_cache import VectorPolicyCache
 from sophon.models.gateway.provider import Provider
-from sophon.stores.runs.contract import Run
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.learning.learning import Learning

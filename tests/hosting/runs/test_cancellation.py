@@ -10,10 +10,10 @@ from sophon.errors import NotFound
 from sophon.events import ApprovalResolved, TaskCancelled, TaskCompleted, TaskFailed, ToolCallStarted
 from sophon.models.model import Call
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import Run
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.active_runs import ActiveRun
+from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.chains import twelve
 
 

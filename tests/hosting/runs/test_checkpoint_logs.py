@@ -18,7 +18,7 @@ from sophon.context import Step
 from sophon.errors import StateError
 from sophon.extensions import Key
 from sophon.messages import Compaction
-from sophon.stores import Run
+from sophon_hosting.store.runs.contract import Run
 from sophon.testing import VirtualClock
 from sophon_hosting.runs.checkpoint_builder import LONG_TEXT_CHARACTERS, CheckpointBuilder, CheckpointWrite
 from sophon_hosting.runs.checkpoint_store import CHECKPOINT_BUILDER, read_checkpoint

@@ -9,11 +9,11 @@ import pytest
 
 from sophon import Decision, Message, ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.stores import SessionRecord, Store
-from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.runs.contract import FinishResult, LogWrite, RunOutcome, RunStore
 from sophon.stores.unit_of_work import UnitOfWork, WriteKind
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import FinishResult, LogWrite, RunOutcome, RunStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.runs.conftest import World
 

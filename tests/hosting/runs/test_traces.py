@@ -7,9 +7,9 @@ import pytest
 
 from sophon import Decision
 from sophon.chain.placement import place
-from sophon.stores.runs.contract import Run
 from sophon_hosting.host import Host
 from sophon_hosting.runs.traces import find_trace_origin
+from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.traces.trace import Trace
 from tests.hosting.runs.conftest import World

@@ -24,11 +24,8 @@ from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.routing.route_record import RouteRecord
 from sophon.routing.turn_keys import ROUTE
 from sophon.snapshots.archive import SnapshotArchive
-from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.contract import Store
-from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.runs.contract import Run
 from sophon.stores.unit_of_work import UnitOfWork, WriteKind
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import create_policy_cache
@@ -38,7 +35,10 @@ from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.runs.turn_store import TurnStore
+from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.events.contract import LoggedEvent
 from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.chains import clawft, twelve
 from sophon_middlewares.chains.additions import find_guards
 from sophon_middlewares.learning.learning import Learning

@@ -14,10 +14,10 @@ pytest.importorskip("opentelemetry.sdk")
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, Usage, tool
 from sophon.builtin_tools.programs import run_program
 from sophon.errors import SettingsError
-from sophon.stores.runs.contract import Run
 from sophon.testing import FunctionModel
 from sophon.traces.trace_context import PROPAGATED, TraceContext, find_traceparent, parse_traceparent
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.traces.trace import Trace

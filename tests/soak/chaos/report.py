@@ -7,8 +7,8 @@ from pathlib import Path
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.contract import Store
-from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.runs.contract import Run
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import Run
 
 ENDS = ("task_completed", "task_failed", "task_cancelled")
 AT_MOST_ONCE = ("tool_call_completed", "approval_requested", "approval_resolved")

@@ -7,7 +7,9 @@ import pytest
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import NotFound
 from sophon.messages import ToolCall, ToolResult, Usage
-from sophon.stores import InboundKey, OutboundEntry, Period, Run, RunOutcome, Store, UsageRow
+from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
+from sophon_channels.outbound_entry import OutboundEntry
+from sophon.stores import Period, Store, UsageRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
 

@@ -17,7 +17,6 @@ from sophon.errors import InputError, NotFound, StoreError, ToolError
 from sophon.principals import files_folder
 from sophon.services import Services
 from sophon.stores.attachments.contract import TooManyBytes
-from sophon.stores.runs.contract import Run
 from sophon.tools.untrusted_text import fence_text
 from sophon_channels.contract import Channel, ChannelAttachment
 from sophon_channels.errors import ChannelError
@@ -27,6 +26,7 @@ from sophon_hosting.parsing.parser_process import ParserProcesses, ParsersBusy, 
 from sophon_hosting.runs.audience import audience_of_run
 from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, FORWARDED_MESSAGE
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import Run
 
 log = logging.getLogger("sophon")
 

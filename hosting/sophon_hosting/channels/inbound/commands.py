@@ -8,7 +8,6 @@ from sophon.approvals import Decision
 from sophon.errors import SophonError
 from sophon.messages import Usage, images_from_json
 from sophon.preferences import PREFERENCE_NAMES, describe_preferences, parse_preference_command
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionBranch
 from sophon.tools.untrusted_text import unfence_text
 from sophon.turn.chat_overrides import OVERRIDE_NAMES, build_chat_section
@@ -30,6 +29,7 @@ from sophon_hosting.rendering.value_formatting import format_usage_cost
 from sophon_hosting.runs.audience import OVERRIDES, overrides_to_origin
 from sophon_hosting.runs.text_origin import is_direct_call
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import Run
 
 MAX_RUNS_SEARCHED = 20
 """Number of runs in which /last looks for an answer, newest first."""

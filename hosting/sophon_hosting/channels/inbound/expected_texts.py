@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from sophon.approvals import Decision
-from sophon.stores.approvals.contract import ApprovalRecord
-from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon_channels.contract import Channel, InboundMessage
 from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalPrompts
 from sophon_hosting.channels.chat_state import DIALOGUE_KIND, ChatState, question_key
 from sophon_hosting.channels.edit_dialogues import EditDialogues, dialogue_key
 from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 
 CLOCK_TOLERANCE = timedelta(seconds=2)

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any, TypeAlias
 
 from sophon.errors import InputError, SessionTaken, StoreError
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.traces.trace_context import new_trace_id
 from sophon.turn.chat_overrides import ChatOverrides, build_chat_section
@@ -25,6 +24,7 @@ from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import QueueFull, TooManyMessages, TryLater
 from sophon_hosting.runs.audience import overrides_to_origin
 from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, OWN_TEXT, PIECES
+from sophon_hosting.store.runs.contract import Run
 
 log = logging.getLogger("sophon")
 

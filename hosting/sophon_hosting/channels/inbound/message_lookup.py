@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sophon.stores.runs.contract import Run
 from sophon.tools.untrusted_text import unfence_text
 from sophon_channels.contract import InboundMessage
 from sophon_hosting.channels.inbound.message_json import message_from_json
 from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, PIECES
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.runs.contract import Run
 
 MAX_RUNS = 30
 """Runs of a session that are searched, newest first; a message of an older one is not found."""

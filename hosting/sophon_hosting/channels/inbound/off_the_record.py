@@ -15,11 +15,9 @@ from sophon.approvals import Decision
 from sophon.errors import InputError, NotFound, SessionTaken, SophonError
 from sophon.events import event_type
 from sophon.failure_log import log_failure
-from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.runs.contract import Run
 from sophon.turn.chat_overrides import build_chat_section
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
 from sophon_hosting.channels.chat_state import ChatState
@@ -38,7 +36,9 @@ from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.runs.audience import overrides_to_origin
 from sophon_hosting.runs.session_deletion import Busy
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore, host_store
+from sophon_hosting.store.runs.contract import Run
 
 log = logging.getLogger("sophon")
 

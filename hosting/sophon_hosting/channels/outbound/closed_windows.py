@@ -1,7 +1,7 @@
 """Closed windows: platforms that take no free text until the person writes again, only a message that tells them so."""
 
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import DeliveryReceipt, EntrySender, SendUndeliverable, WindowReopeningChannel
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
 
 REOPENING_KIND = "reopening"

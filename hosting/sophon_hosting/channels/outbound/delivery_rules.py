@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
-from sophon.stores.outbound_entry import OutboundEntry
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.outbound_file import OutboundFile
 
 MAX_AMBIGUOUS_ATTEMPTS = 3

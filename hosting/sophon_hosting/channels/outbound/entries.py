@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel, ChatLocation, OutboundMessage, Person
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.store.contract import HostStore
 

@@ -9,8 +9,6 @@ from typing import Any, Protocol
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound, StoreError
 from sophon.failure_log import log_failure
-from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.outbox.sql import Outbox
 from sophon_channels.backoff import backoff_delay
 from sophon_channels.contract import (
     EntrySender,
@@ -23,6 +21,7 @@ from sophon_channels.contract import (
     SendUnauthorized,
     SendUndeliverable,
 )
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.outbound.closed_windows import find_reason
 from sophon_hosting.channels.outbound.dead_letters import mark_dead
 from sophon_hosting.channels.outbound.delivery_rules import (
@@ -33,6 +32,7 @@ from sophon_hosting.channels.outbound.delivery_rules import (
     is_expired,
 )
 from sophon_hosting.channels.recipients import RECIPIENT_CHANGED
+from sophon_hosting.store.outbox.sql import Outbox
 
 log = logging.getLogger("sophon")
 

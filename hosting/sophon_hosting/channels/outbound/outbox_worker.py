@@ -12,9 +12,8 @@ from functools import partial
 
 from sophon.clock import Clock
 from sophon.failure_log import log_failure
-from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.outbox.sql import Outbox
 from sophon_channels.contract import EntrySender
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.outbound.entry_delivery import (
     RETRY_SECONDS,
@@ -26,6 +25,7 @@ from sophon_hosting.channels.outbound.entry_delivery import (
     PayloadRefresher,
 )
 from sophon_hosting.host import Host
+from sophon_hosting.store.outbox.sql import Outbox
 
 log = logging.getLogger("sophon")
 

@@ -5,10 +5,10 @@ from typing import Final
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel, HoldingChannel
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.runs.contract import Run
 
 UNPROMPTED_KIND: Final = "unprompted"
 """Kind of a notice of the host that follows from no message of a person, such as that of a paused goal."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from sophon.builtin_tools.files import FilePath, open_files_folder
 from sophon.context import Context
 from sophon.errors import NotFound, ToolError
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon.tools.tool import Risk, Tool, tool
 from sophon_channels.contract import AlbumChannel, Channel, FileReference, OutboundMessage
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.outbound.entries import build_entries
 from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.store.contract import host_store

@@ -10,10 +10,9 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
 from sophon.principals import files_folder
 from sophon.settings import Settings
-from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.runs.contract import Run
 from sophon.visible_text import is_blank
 from sophon_channels.contract import Channel, OutboundMessage
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.channels.outbound.dead_letters import mark_dead
 from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
@@ -23,6 +22,7 @@ from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
 from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.runs.audience import audience_of_run
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.runs.contract import Run
 
 log = logging.getLogger("sophon")
 

@@ -13,15 +13,15 @@ from sophon.clock import Clock
 from sophon.errors import NotFound, StateError, StoreError
 from sophon.events import ApprovalRequested, event_type
 from sophon.messages import collect_earlier_texts
-from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel, ChatLocation, DeletingChannel, OutboundMessage
 from sophon_channels.errors import PreviewInDoubt
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.recipients import RecipientAddresses
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.runs.checkpoint_store import load_checkpoint
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.runs.contract import Run
 
 log = logging.getLogger("sophon")
 

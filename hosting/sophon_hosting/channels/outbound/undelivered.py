@@ -8,9 +8,8 @@ from typing import Any
 
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound
-from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel, ChatLocation, OutboundMessage, Person
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.outbound.closed_windows import build_reopening
@@ -19,6 +18,7 @@ from sophon_hosting.channels.outbound.delivery_rules import UNREACHABLE_REASONS,
 from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entries, build_entry_id
 from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 
 STATE_KIND = "undelivered"

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import NotFound
-from sophon.stores.runs.contract import Run
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.agents.results import (
@@ -23,6 +22,7 @@ from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Request
 from sophon_hosting.operations.subjects import TASK
 from sophon_hosting.operations.table import Table
+from sophon_hosting.store.runs.contract import Run
 
 if TYPE_CHECKING:
     from sophon.agents.definition import AgentDefinition

@@ -7,7 +7,6 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon._python.value_rules import ValueRules
 from sophon.approvals import Decision, turn_id_from_request
 from sophon.errors import NotFound
-from sophon.stores.approvals.contract import ApprovalRecord
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.events.large_fields import cut_payload
 from sophon_hosting.features.approvals.argument_depth import is_within_depth
@@ -24,6 +23,7 @@ from sophon_hosting.operations.request import Everything, NoFields, Request
 from sophon_hosting.operations.results import MAX_LIST_ITEMS, take_listed
 from sophon_hosting.operations.table import Table
 from sophon_hosting.runs.approvals import DecisionRefused, check_session
+from sophon_hosting.store.approvals.contract import ApprovalRecord
 
 table = Table("approvals")
 

@@ -7,10 +7,10 @@ from sophon._python.lazy_typed_dict import TypedDict
 from sophon.approvals import ApprovalKind, GrantScope, Verdict, turn_id_from_request
 from sophon.events.details import EscalationDetail
 from sophon.risk import RiskLabel
-from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.grants.contract import StandingGrant
 from sophon_hosting.events.large_fields import LargeFieldReference
 from sophon_hosting.features.iso_time import to_iso
+from sophon_hosting.store.approvals.contract import ApprovalRecord
 
 
 class ApprovalView(TypedDict):

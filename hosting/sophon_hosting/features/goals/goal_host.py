@@ -3,12 +3,12 @@
 from typing import Protocol
 
 from sophon.services import Services
-from sophon.stores.runs.contract import Run
 from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.runs.run_acceptance import RunRequest, TaskReceipt
+from sophon_hosting.store.runs.contract import Run
 
 
 class GoalHost(Protocol):

@@ -21,12 +21,12 @@ from sophon.scheduled_turns import SCHEDULED_ORIGIN
 from sophon.services import Services
 from sophon.settings import ResourceLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent, RateWindowStore
-from sophon.stores.runs.contract import Run, RunStatus
 from sophon.stores.usage.contract import UsageRow
 from sophon_hosting.features.goals.rules.state_machine import GoalState
 from sophon_hosting.features.goals.rules.task_graph import list_running
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import Run, RunStatus
 
 log = logging.getLogger("sophon")
 

@@ -15,7 +15,6 @@ from sophon.messages import Message, Response
 from sophon.plans import reask_prompt
 from sophon.plans.plan import PlanError
 from sophon.services import Services
-from sophon.stores.runs.contract import Run
 from sophon.tools.tool import Tool
 from sophon.turn.permissions import filter_permitted
 from sophon.turn.pipeline_registry import PipelineRegistry
@@ -30,6 +29,7 @@ from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.model_hooks import place_model_hooks
 from sophon_hosting.runs.audience import audience_of_run
+from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.outer.budget.budget import Budget
 from sophon_middlewares.outer.capability_routing.capability_routing import CapabilityRouting
 

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from sophon.clock import Clock
 from sophon.messages import ToolCall
-from sophon.stores.runs.contract import Precondition, Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.features.goals.progress import StepOutcome
 from sophon_hosting.features.goals.rules.goal import Goal
@@ -20,6 +19,7 @@ from sophon_hosting.features.goals.step_text import (
 )
 from sophon_hosting.runs.run_acceptance import RunRequest
 from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, OWN_TEXT, PIECES
+from sophon_hosting.store.runs.contract import Precondition, Run
 from sophon_middlewares.inner.tool_execution import INTERRUPTED_RESULT
 from sophon_middlewares.stages.direct_call import OUTCOME_FIELD
 

@@ -8,7 +8,6 @@ from typing import Final
 
 from sophon.errors import ChangedMeanwhile, NotFound, SophonError, StoreError
 from sophon.principals import memory_scope
-from sophon.stores.runs.contract import Run
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.goals.goal_host import GoalHost
 from sophon_hosting.features.goals.goal_saving import GoalSaver
@@ -21,6 +20,7 @@ from sophon_hosting.features.goals.step_runs import build_step_request, find_cut
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.runs.audience import audience_of_run
 from sophon_hosting.store.contract import HostStore, host_store
+from sophon_hosting.store.runs.contract import Run
 
 log = logging.getLogger("sophon")
 

@@ -19,7 +19,6 @@ from sophon.events import (
     event_from_wire,
 )
 from sophon.messages import Usage
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.traces.trace_context import HEADER
 from sophon_hosting.background_tasks import complete
@@ -37,6 +36,7 @@ from sophon_hosting.features.tasks.sending import find_accepted, send
 from sophon_hosting.host import TaskReceipt
 from sophon_hosting.operations.request import Request
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import Run
 
 KEY_HEADER = "Idempotency-Key"
 MAX_KEY_CHARACTERS = 255

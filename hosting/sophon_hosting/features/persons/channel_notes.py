@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.channel_state.sql import ChannelStateStore
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.sql import ChannelStateStore
 
 NOTE_KINDS: Final = (
     *("person", "alias", "link", "pairing", "session"),

@@ -22,7 +22,6 @@ from sophon.memory.statements import may_state_facts
 from sophon.messages import Response
 from sophon.scheduled_turns import strip_scheduled_prefix
 from sophon.services import Services
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
@@ -36,6 +35,7 @@ from sophon_hosting.runs.audience import audience_of_run, overrides_of_run
 from sophon_hosting.runs.late_judgements import learn_later
 from sophon_hosting.runs.text_origin import is_direct_call, is_unattended, own_text_of_run
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.chains.chain_settings import complete_for_chain
 from sophon_middlewares.outer.budget.budget import Budget
 from sophon_middlewares.outer.capability_routing.capability_routing import PRIORITY, CapabilityRouting

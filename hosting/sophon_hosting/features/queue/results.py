@@ -3,7 +3,7 @@
 from typing import Literal
 
 from sophon._python.lazy_typed_dict import TypedDict
-from sophon.stores.outbound_entry import OutboundEntry
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.features.iso_time import to_iso
 from sophon_hosting.queue.contract import DeadLetter, QueueStatistics
 

@@ -11,7 +11,6 @@ from sophon.events import ScheduleChanged, ScheduleFired
 from sophon.scheduled_turns import SCHEDULE_KEYS, SCHEDULED_ORIGIN, build_scheduled_text
 from sophon.services import Services
 from sophon.settings.sections.schedules import SchedulesSettings
-from sophon.stores.runs.contract import InboundKey, Precondition
 from sophon_hosting.features.schedules.library import pause_schedule
 from sophon_hosting.features.schedules.misfires import choose_firings
 from sophon_hosting.features.schedules.occurrences import Recurrence
@@ -22,6 +21,7 @@ from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.runs.text_origin import OWN_TEXT
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import InboundKey, Precondition
 
 if TYPE_CHECKING:
     from sophon_hosting.features.goals.governor import ResourceGovernor

@@ -16,7 +16,6 @@ from sophon.memory.workspace_templates import HEARTBEAT_FILE
 from sophon.principals import LOCAL_USER, files_folder, hub_user_principal
 from sophon.scheduled_turns import SCHEDULED_ORIGIN, build_scheduled_text
 from sophon.settings import Settings
-from sophon.stores.runs.contract import InboundKey, Run
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.owner_rights import find_level_problem
 from sophon_hosting.features.schedules.firing import find_governor
@@ -32,6 +31,7 @@ from sophon_hosting.features.schedules.occurrences import Recurrence, check_cron
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.text_origin import OWN_TEXT
 from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import InboundKey, Run
 
 log = logging.getLogger("sophon")
 

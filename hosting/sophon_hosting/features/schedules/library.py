@@ -12,12 +12,12 @@ from sophon.decisions.strategy import make_title
 from sophon.errors import InputError, NotFound
 from sophon.settings.sections.schedules import SchedulesSettings
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import Run
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Misfire, QuietAction, Schedule
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.features.schedules.wording import describe_next, describe_recurrence
+from sophon_hosting.store.runs.contract import Run
 
 SHOWN_TIMES: Final = 3
 """Next times that people see."""

@@ -4,7 +4,6 @@ from typing import Final
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.scheduled_turns import SCHEDULE_KEYS
-from sophon.stores.runs.contract import RunStatus
 from sophon_hosting.features.iso_time import to_iso
 from sophon_hosting.features.schedules.library import ScheduleLibrary
 from sophon_hosting.features.schedules.occurrences import Recurrence
@@ -18,6 +17,7 @@ from sophon_hosting.features.schedules.schedule import (
 )
 from sophon_hosting.features.schedules.wording import describe_recurrence
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.runs.contract import RunStatus
 
 MAX_FIRINGS: Final = 10
 """Runs of a schedule that are listed."""

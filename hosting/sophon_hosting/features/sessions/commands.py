@@ -11,7 +11,6 @@ from sophon.clock import SystemClock
 from sophon.errors import InputError
 from sophon.principals import LOCAL_USER, hub_user_principal
 from sophon.settings import Settings
-from sophon.stores.message_search.contract import MessageHit, MessageHits
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, OutputOption, command_group
@@ -32,6 +31,7 @@ from sophon_hosting.features.sessions.session_export import (
 )
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.message_search.contract import MessageHit, MessageHits
 
 MAX_SEQ = 2**53
 """Largest number that JSON carries exactly."""

@@ -5,7 +5,6 @@ from typing import Annotated, cast
 
 from sophon._python.value_rules import ValueRules
 from sophon.errors import NotFound
-from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import Forbidden
@@ -29,6 +28,7 @@ from sophon_hosting.json_text import take_items
 from sophon_hosting.operations.request import Doc, Limit, WaitSeconds
 from sophon_hosting.operations.subjects import SESSION
 from sophon_hosting.operations.table import Table
+from sophon_hosting.store.events.contract import LoggedEvent
 
 table = Table("sessions")
 

@@ -5,12 +5,12 @@ from typing import Any, NotRequired, cast
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.messages import Role
 from sophon.scheduled_turns import SCHEDULED_ORIGIN, strip_scheduled_prefix
-from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.contract import RecordKind, SessionRecord
 from sophon_hosting.events.large_fields import LargeFieldReference
 from sophon_hosting.events.wire_event import WireEvent, wire_event_from_log
 from sophon_hosting.features.attachments.results import AttachmentView
 from sophon_hosting.features.iso_time import to_iso
+from sophon_hosting.store.events.contract import LoggedEvent
 
 
 class ToolCallView(TypedDict):

@@ -5,7 +5,7 @@ from typing import Final
 
 from sophon.clock import Clock
 from sophon.errors import StoreError
-from sophon.stores.message_search.sql import MessageSearch
+from sophon_hosting.store.message_search.sql import MessageSearch
 
 log = logging.getLogger("sophon")
 

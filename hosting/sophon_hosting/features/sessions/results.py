@@ -4,10 +4,10 @@ from typing import Literal, NotRequired, cast
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.messages import Role
-from sophon.stores.message_search.contract import MessageHit
 from sophon.stores.sessions.branches import BranchPoint
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.features.sessions.session_export import ExportedRecord, ExportedSummary
+from sophon_hosting.store.message_search.contract import MessageHit
 
 
 class SessionView(TypedDict):

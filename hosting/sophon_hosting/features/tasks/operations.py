@@ -5,8 +5,6 @@ from typing import Annotated, Literal
 from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError, NotFound
 from sophon.learning.feedback import MAX_CORRECTION_CHARACTERS
-from sophon.stores.events.contract import LoggedEvent, merge_traces
-from sophon.stores.runs.contract import Run, RunStatus
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.rights import CALL_SCOPE
 from sophon_hosting.features.agents.operations import show_sub_agent
@@ -30,6 +28,8 @@ from sophon_hosting.operations.results import take_listed
 from sophon_hosting.operations.subjects import SESSION, TASK
 from sophon_hosting.operations.table import Table
 from sophon_hosting.runs.text_origin import is_direct_call
+from sophon_hosting.store.events.contract import LoggedEvent, merge_traces
+from sophon_hosting.store.runs.contract import Run, RunStatus
 
 table = Table("tasks")
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from sophon.errors import InputError
 from sophon.messages import images_from_json
 from sophon.scheduled_turns import SCHEDULED_ORIGIN, strip_scheduled_prefix
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionBranch, SessionRecord, SessionSummary
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.features.sessions.copying import check_is_copied, check_room, find_turn
 from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, OWN_TEXT, is_direct_call
+from sophon_hosting.store.runs.contract import Run
 
 if TYPE_CHECKING:
     from sophon.attachments import Attachment

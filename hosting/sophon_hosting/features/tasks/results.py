@@ -5,7 +5,6 @@ from typing import Any, Literal, NotRequired
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.messages import FinishReason, ToolCallOutcome, Usage
-from sophon.stores.runs.contract import Run, RunStatus
 from sophon_hosting.client_api.client_message import Mode
 from sophon_hosting.features.agents.results import SubAgentView
 from sophon_hosting.features.goals.step_option import GOAL
@@ -13,6 +12,7 @@ from sophon_hosting.features.iso_time import to_iso
 from sophon_hosting.features.sessions.history_results import LoggedEventView
 from sophon_hosting.features.usage.results import UsageView, usage_to_json
 from sophon_hosting.runs.run_acceptance import TaskReceipt
+from sophon_hosting.store.runs.contract import Run, RunStatus
 
 LISTED_ANSWER_CHARACTERS = 4000
 """Length of an answer in a list of tasks; less than what `RunStore.list` returns of a large one."""

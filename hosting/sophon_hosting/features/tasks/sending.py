@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sophon.errors import CompositionError, InputError, NotFound, SessionTaken
 from sophon.messages import ToolCall
-from sophon.stores.runs.contract import InboundKey
 from sophon.turn.options import check_metadata
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import TooLarge, Unavailable
@@ -22,6 +21,7 @@ from sophon_hosting.features.tools.usable_tools import list_usable_tools
 from sophon_hosting.observability.trace_id import trace_id_from_traceparent
 from sophon_hosting.operations.subjects import SESSION
 from sophon_hosting.runs.run_acceptance import RunRequest, TaskReceipt
+from sophon_hosting.store.runs.contract import InboundKey
 
 if TYPE_CHECKING:
     from sophon.attachments import Attachment

@@ -11,7 +11,6 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import InputError
 from sophon.settings.sections.webhooks import OutgoingWebhookSettings, WebhooksSettings
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.backoff import backoff_delay
 from sophon_channels.contract import (
     BeforeRequest,
@@ -22,6 +21,7 @@ from sophon_channels.contract import (
     SendUndeliverable,
     before_no_request,
 )
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.features.webhooks.incoming import WEBHOOK_CHANNEL
 from sophon_hosting.features.webhooks.signatures import sign_event
 from sophon_hosting.json_text import encode_json

@@ -8,8 +8,8 @@ from aiohttp import web
 
 from sophon.errors import NotFound
 from sophon.services import Services
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker, find_poll_seconds
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.webhooks.incoming import WEBHOOK_CHANNEL, IncomingWebhooks

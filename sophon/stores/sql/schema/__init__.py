@@ -5,23 +5,9 @@ A change needs a migration: see `sophon.stores.sql.schema_migration`.
 A partial index has its condition for SQLite alone here; `schema_metadata.repeat_conditions` repeats it.
 """
 
-from sophon.stores.sql.schema.channel_tables import IS_DEAD_LETTER, channel_state, outbound
-from sophon.stores.sql.schema.event_tables import event_logs, events, traces, turn_traces
 from sophon.stores.sql.schema.host_tables import leases, preferences, probes
 from sophon.stores.sql.schema.learning_tables import feedback, route_averages, trajectories
 from sophon.stores.sql.schema.memory_tables import memories, vectors
-from sophon.stores.sql.schema.run_tables import (
-    IS_OPEN,
-    IS_SIGNALLED,
-    IS_UNFINISHED,
-    IS_UNSUCCESSFUL,
-    approvals,
-    checkpoint_logs,
-    inbound,
-    journal,
-    runs,
-    sub_agents,
-)
 from sophon.stores.sql.schema.schema_metadata import metadata
 from sophon.stores.sql.schema.security_tables import (
     audit,
@@ -41,6 +27,20 @@ from sophon.stores.sql.schema.session_tables import (
     texts,
 )
 from sophon.stores.sql.schema.usage_tables import attempts, budget_alerts, reservations, spending
+from sophon_hosting.store.tables.channel_tables import IS_DEAD_LETTER, channel_state, outbound
+from sophon_hosting.store.tables.event_tables import event_logs, events, traces, turn_traces
+from sophon_hosting.store.tables.run_tables import (
+    IS_OPEN,
+    IS_SIGNALLED,
+    IS_UNFINISHED,
+    IS_UNSUCCESSFUL,
+    approvals,
+    checkpoint_logs,
+    inbound,
+    journal,
+    runs,
+    sub_agents,
+)
 
 CHAIN_TABLES = tuple(metadata.tables.values())
 """The tables of the store of a chain; who stores more adds those of its `StorePart`s."""

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import (
     Button,
     OutboundMessage,
@@ -16,6 +15,7 @@ from sophon_channels.contract import (
     SendUnauthorized,
     SendUndeliverable,
 )
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.whatsapp.api.downloads import MAX_BYTES_BY_KIND
 from sophon_channels.whatsapp.api.uploads import choose_media_kind, find_file_problem, to_upload_media_type
 from sophon_channels.whatsapp.rendering import render_payloads

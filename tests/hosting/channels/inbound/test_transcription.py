@@ -12,7 +12,6 @@ from aiohttp.test_utils import TestServer
 
 from sophon.clock import SystemClock
 from sophon.settings import Settings
-from sophon.stores.runs.contract import Run
 from sophon.testing import VirtualClock
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 from sophon_channels.contract import ChannelAttachment
@@ -20,6 +19,7 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
 from sophon_hosting.channels.inbound.transcription import MAX_REPLY_BYTES, Transcriber, create_transcriber
+from sophon_hosting.store.runs.contract import Run
 
 VOICE = ChannelAttachment("v", "audio", "", "audio/ogg; codecs=opus", is_voice=True)
 SOUND = {"v": b"OggS sound"}

@@ -6,8 +6,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from sophon.stores.outbound_entry import OutboundEntry, OutboundStatus
 from sophon_channels.contract import BeforeRequest, SendDeferred, SendResult, SendUndeliverable, before_no_request
+from sophon_channels.outbound_entry import OutboundEntry, OutboundStatus
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.channels.outbound.test_undelivered import events_of

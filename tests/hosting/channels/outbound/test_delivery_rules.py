@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sophon.stores.outbound_entry import OutboundEntry
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.outbound.delivery_rules import (
     MAX_AMBIGUOUS_ATTEMPTS,
     MAX_DOUBTFUL_SENDS,

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from sophon.stores.runs.contract import Run
 from sophon.testing import VirtualClock
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.typing import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 from sophon.errors import NotFound, StoreError
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon.testing import VirtualClock
 from sophon_channels.contract import BeforeRequest, SendChatMigrated, SendResult, before_no_request
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
 from sophon_hosting.store.sql_host_store import SqlHostStore

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon.testing import VirtualClock
 from sophon_channels.contract import (
     BeforeRequest,
@@ -19,6 +18,7 @@ from sophon_channels.contract import (
     SendUndeliverable,
     before_no_request,
 )
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.delivery_rules import MAX_ENTRY_AGE
 from sophon_hosting.channels.outbound.outbox_worker import OUTBOX_POLL_SECONDS, OutboxWorker

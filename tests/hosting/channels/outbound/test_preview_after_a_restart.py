@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse, ToolCall
-from sophon.stores.runs.contract import Run, RunError, RunOutcome
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_channels.contract import ChatLocation
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.replies import ReplyBuilder
+from sophon_hosting.store.runs.contract import Run, RunError, RunOutcome
 from tests.hosting.channels.conftest import Brain
 
 GROUP = ChatLocation("-20", "group")

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from sophon.scheduled_turns import SCHEDULED_ORIGIN
-from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.runs.contract import Run
 from sophon.testing import VirtualClock
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.quiet_hours import QuietHours
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
 from sophon_hosting.channels.outbound.quiet_entries import UNPROMPTED_KIND, QuietEntries, is_prompted
+from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 NIGHT, MORNING = datetime(2026, 11, 23, 23, tzinfo=UTC), datetime(2026, 11, 24, 7, tzinfo=UTC)

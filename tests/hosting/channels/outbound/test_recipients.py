@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, IdentityChanged, SendUndeliverable
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.identities import IdentityLink
 from sophon_hosting.channels.recipients import RECIPIENT_CHANGED, RecipientAddresses, list_addresses

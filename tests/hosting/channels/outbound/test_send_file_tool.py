@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import ChatLocation, FileReference, SendUndeliverable
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import MAX_FILE_BYTES, SyntheticChannel
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.channels.outbound.send_file_tool import (

@@ -3,8 +3,6 @@
 import asyncio
 from typing import Any
 
-from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.runs.contract import Run, RunError, RunOutcome
 from sophon.testing import VirtualClock
 from sophon_channels.contract import (
     BeforeRequest,
@@ -14,11 +12,13 @@ from sophon_channels.contract import (
     SendResult,
     before_no_request,
 )
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.telegram.channel import TelegramChannel
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
 from sophon_hosting.channels.outbound.replies import ReplyBuilder
 from sophon_hosting.channels.outbound.typing import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.store.runs.contract import Run, RunError, RunOutcome
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.channels.telegram.bot_api import CUT, BotApi
 from tests.channels.telegram.parts import ENVIRONMENT, Box, settings

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import SendAmbiguous, SendUnauthorized, SendUndeliverable
 from sophon_channels.errors import ChannelError
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels import connected_channel
 from sophon_hosting.channels.outbound import delivery_rules, undelivered

@@ -9,7 +9,6 @@ from sophon import Risk, ToolCall
 from sophon.approvals import ApprovalRequest
 from sophon.errors import InputError, NotFound
 from sophon.settings import Settings
-from sophon.stores.runs.contract import Run
 from sophon_hosting.client_api.stored_caller import StoredCaller
 from sophon_hosting.features.approvals.argument_depth import is_within_depth
 from sophon_hosting.features.approvals.operations import (
@@ -22,6 +21,7 @@ from sophon_hosting.features.approvals.operations import (
 )
 from sophon_hosting.features.tasks.messages import send_message
 from sophon_hosting.runs.approvals import DecisionRefused
+from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.calls import call
 

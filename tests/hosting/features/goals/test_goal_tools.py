@@ -7,7 +7,6 @@ import pytest
 
 from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall, tool
 from sophon.models.offline import OfflineModel
-from sophon.stores.runs.contract import Run
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.goal_commands import GoalCommands
@@ -15,6 +14,7 @@ from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.goals.tools import build_goal_id, goal_tools
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.chains.additions import find_guards

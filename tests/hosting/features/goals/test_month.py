@@ -6,7 +6,6 @@ from typing import Any
 
 from sophon import ModelRequest, ModelResponse, Services
 from sophon.events import GoalChanged
-from sophon.stores.runs.contract import InboundKey, Run, RunOutcome
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
@@ -16,6 +15,7 @@ from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.runs.run_acceptance import RunRequest, TaskReceipt
+from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.features.goals.conftest import plan, step

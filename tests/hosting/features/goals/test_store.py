@@ -8,7 +8,6 @@ import pytest
 from sophon.errors import NotFound, StoreError
 from sophon.risk import Risk
 from sophon.stores.contract import Store
-from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.usage.contract import Period
 from sophon_hosting.features.goals.rules.budget import GoalBudget
 from sophon_hosting.features.goals.rules.goal import Goal
@@ -16,6 +15,7 @@ from sophon_hosting.features.goals.rules.stability import Stability
 from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.features.goals.store import GoalWrite
 from sophon_hosting.features.goals.stored_goals import stored_goals
+from sophon_hosting.store.events.contract import LoggedEvent
 from tests.host_stores import clock as clock
 from tests.host_stores import store as store
 from tests.host_stores import store_url as store_url

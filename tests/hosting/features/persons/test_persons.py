@@ -21,13 +21,11 @@ from sophon.learning.trajectories import Trajectory
 from sophon.messages import Message, Usage
 from sophon.preferences import Preferences
 from sophon.stores.audit.contract import AuditEvent
-from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import session_key
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.library import LongTermMemory
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sql.url import resolve_url
@@ -35,6 +33,7 @@ from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.usage.contract import PayerLimits, Period, ProviderLimits
 from sophon.testing import FunctionModel, VirtualClock
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.features.persons.export import PersonExport
 from sophon_hosting.features.persons.forgetting import Forgotten, PersonForgetting
 from sophon_hosting.features.persons.importing import import_person
@@ -44,6 +43,7 @@ from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_configured_chain
 from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_hosting.store.persons import PersonStore
 from tests import postgres

@@ -1,6 +1,6 @@
 """The queue of a host and its dead letters, over HTTP."""
 
-from sophon.stores import OutboundEntry
+from sophon_channels.outbound_entry import OutboundEntry
 
 
 async def test_the_queue_is_an_operators(api, ada, olga) -> None:

@@ -12,7 +12,6 @@ import pytest
 from sophon import ModelRequest, Services
 from sophon.events import ScheduleFired
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import Run
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.features.goals.feature import create_use_recorder
 from sophon_hosting.features.registry import register_feature_tools
@@ -24,6 +23,7 @@ from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.chains import twelve
 from tests.databases import SQLITE, copy_database
 

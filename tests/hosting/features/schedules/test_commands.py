@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sophon.scheduled_turns import SCHEDULE_KEYS
-from sophon.stores import InboundKey, Run, RunError, RunOutcome
+from sophon_hosting.store.runs.contract import InboundKey, Run, RunError, RunOutcome
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
 

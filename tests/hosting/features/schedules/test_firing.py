@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from sophon.events import Message, ScheduleChanged, ScheduleFired
-from sophon.stores.runs.contract import AcceptResult
 from sophon.testing import VirtualClock
 from sophon_hosting.features.schedules import scheduler as scheduling
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.queue.errors import QueueFull
+from sophon_hosting.store.runs.contract import AcceptResult
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.features.schedules.conftest import DAY, HOUR, MINUTE, T0, ScheduleWorld, allow
 

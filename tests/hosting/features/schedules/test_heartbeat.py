@@ -11,14 +11,14 @@ import pytest
 
 from sophon import ModelRequest, Services
 from sophon.memory.workspace_templates import WORKSPACE_TEMPLATES
-from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.runs.contract import Run, RunOutcome
 from sophon.testing import FunctionModel, VirtualClock
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.features.schedules.heartbeat import Heartbeat, read_heartbeat
 from sophon_hosting.features.schedules.heartbeat_file import NO_OP_REPLY, HeartbeatFile, is_no_op_reply, parse_heartbeat
 from sophon_hosting.features.schedules.silent_replies import keep_silent
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.outbound import build_answer_entries
+from sophon_hosting.store.runs.contract import Run, RunOutcome
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.features.schedules.conftest import MINUTE, T0, ScheduleWorld

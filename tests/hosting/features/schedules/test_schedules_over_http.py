@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from sophon.stores import InboundKey, Run
+from sophon_hosting.store.runs.contract import InboundKey, Run
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 
 

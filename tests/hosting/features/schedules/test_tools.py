@@ -8,7 +8,6 @@ import pytest
 
 from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall
 from sophon.models.offline import OfflineModel
-from sophon.stores.runs.contract import Run
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.tools.tool import Tool, tool
 from sophon.tools.untrusted_text import ExternalText
@@ -17,6 +16,7 @@ from sophon_hosting.features.schedules import tools as schedule_module
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.features.schedules.conftest import T0, ScheduleWorld, allow

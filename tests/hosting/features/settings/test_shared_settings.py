@@ -11,7 +11,6 @@ import pytest
 from sophon import Services
 from sophon.errors import StoreError
 from sophon.settings.loader import load_with_layers
-from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.testing import VirtualClock
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
 from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
@@ -24,6 +23,7 @@ from sophon_hosting.features.settings.shared_settings import (
     SharedSettings,
     share_change,
 )
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from sophon import ModelRequest
-from sophon.stores import Run
+from sophon_hosting.store.runs.contract import Run
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.token_authentication import User
 from sophon_hosting.features.traces.replays import MAX_REPLAYS

@@ -10,10 +10,10 @@ from sophon.errors import NotFound
 from sophon.messages import Message
 from sophon.stores.attachments.contract import TooManyBytes
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.usage.contract import Period
 from sophon.testing import VirtualClock
+from sophon_hosting.store.runs.contract import Run
 
 CONTENT = bytes(range(256)) * 300
 PHOTO = Attachment("a1", "photo é\u202e.png", "image/png", len(CONTENT), 85)

@@ -7,11 +7,11 @@ import pytest
 from sophon.errors import Busy, InputError, NotFound, SessionTaken
 from sophon.messages import Message, Usage
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import InboundKey, Run, RunOutcome
 from sophon.stores.sessions.branches import BranchPoint, list_branch_points
 from sophon.stores.sessions.contract import SessionBranch, SessionRecord
 from sophon.stores.usage.contract import Period, UsageRow
 from sophon.testing import VirtualClock
+from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
 
 
 def said(text: str, role: str = "user", run_id: str = "run") -> SessionRecord:

@@ -6,13 +6,13 @@ import pytest
 
 from sophon.messages import Message
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import Run, RunOutcome
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import VirtualClock
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
+from sophon_hosting.store.runs.contract import Run, RunOutcome
 
 DAY_SECONDS = 86_400
 

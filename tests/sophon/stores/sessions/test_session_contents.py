@@ -6,7 +6,10 @@ import pytest
 
 from sophon.errors import NotFound
 from sophon.messages import Message
-from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunOutcome, SessionRecord, Store
+from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_channels.outbound_entry import OutboundEntry
+from sophon.stores import SessionRecord, Store
 from sophon.testing import VirtualClock
 
 KEY = InboundKey("telegram", "bot-1", "42")

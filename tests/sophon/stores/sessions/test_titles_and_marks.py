@@ -7,9 +7,9 @@ import pytest
 from sophon.errors import NotFound
 from sophon.messages import Message
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionKind, SessionRecord
 from sophon.stores.sessions.provisional_title import provisional_title
+from sophon_hosting.store.runs.contract import Run
 
 
 def said(text: str, role: str = "user") -> SessionRecord:

@@ -13,7 +13,10 @@ import pytest
 
 from sophon.errors import NotFound
 from sophon.messages import Message
-from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunOutcome, SessionRecord
+from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_channels.outbound_entry import OutboundEntry
+from sophon.stores import SessionRecord
 from sophon.testing import VirtualClock
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
@@ -68,8 +71,11 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from sophon.messages import Message
-from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunOutcome, SessionRecord
-from sophon.stores.runs.sql_transactions import checkpoint_write
+from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_channels.outbound_entry import OutboundEntry
+from sophon.stores import SessionRecord
+from sophon_hosting.store.runs.sql_transactions import checkpoint_write
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon.stores.unit_of_work import UnitOfWork
 

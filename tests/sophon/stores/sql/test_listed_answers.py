@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.pool import Pool
 
-from sophon.stores.runs.contract import Run, RunOutcome
+from sophon_hosting.store.runs.contract import Run, RunOutcome
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 RUNS = 100

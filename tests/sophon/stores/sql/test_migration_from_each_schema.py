@@ -27,7 +27,8 @@ from sqlalchemy import (
     text,
 )
 
-from sophon.stores import LoggedEvent, Run
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import Run
 from sophon.stores.sql.dialects import create_engine_for
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sql.schema_migration import REVISIONS, VERSION_TABLE, newest_version

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from sophon.messages import Message
-from sophon.stores import LoggedEvent, Run, RunOutcome, SessionRecord
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import Run, RunOutcome
+from sophon.stores import SessionRecord
 from sophon.testing import VirtualClock
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres

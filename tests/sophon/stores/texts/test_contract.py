@@ -5,11 +5,11 @@ import pytest
 from sophon.errors import NotFound
 from sophon.messages import Message
 from sophon.stores.contract import Store
-from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.runs.contract import LogWrite, Run, RunOutcome
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.texts.contract import HEAD_CHARACTERS, text_id
 from sophon.testing import VirtualClock
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import LogWrite, Run, RunOutcome
 from tests.units_of_work import store_checkpoint
 
 ODD = "\x00\x1a\ud83d é\t" * 30_000

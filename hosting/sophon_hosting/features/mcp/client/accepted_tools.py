@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from sophon.stores.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.contract import ChannelStateEntry
 
 if TYPE_CHECKING:
-    from sophon.stores.channel_state.sql import ChannelStateStore
+    from sophon_hosting.store.channel_state.sql import ChannelStateStore
 
 CHANNEL: Final = "mcp"
 KIND: Final = "mcp_tools"

@@ -16,7 +16,7 @@ from sophon_hosting.features.mcp.client.server_status import ServerStatus
 from sophon_hosting.features.mcp.client.supervised_server import SupervisedServer
 
 if TYPE_CHECKING:
-    from sophon.stores.channel_state.sql import ChannelStateStore
+    from sophon_hosting.store.channel_state.sql import ChannelStateStore
 
 QUESTION_SECONDS: Final = 300.0
 """Time that one call may wait in all for answers to questions of its server; meanwhile the turn is held."""

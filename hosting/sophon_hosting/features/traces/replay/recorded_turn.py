@@ -9,8 +9,6 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError, NotFound
 from sophon.events import ToolCallCompleted, ToolCallStarted
 from sophon.messages import Message, ToolCall
-from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.tools.untrusted_text import ExternalText
 from sophon.traces.trace import Trace
@@ -18,6 +16,8 @@ from sophon_hosting.events.large_fields import referenced_text_id
 from sophon_hosting.runs.audience import RunAudience, audience_of_run
 from sophon_hosting.runs.text_origin import is_direct_call
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import Run
 
 EVENTS_PER_READ: Final = 1000
 

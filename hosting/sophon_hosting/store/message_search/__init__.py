@@ -1,0 +1,1 @@
+"""Search in stored messages: queries, their hits, and the snippets of these."""

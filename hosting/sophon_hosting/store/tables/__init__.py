@@ -1,0 +1,1 @@
+"""Tables of a host: runs, events, approvals, the outbox and the state of channels."""
