@@ -118,7 +118,7 @@ class RetentionSweep:
         return {
             "sent_entries": await store.outbox.expire(internal),
             "inbound_keys": await store.runs.expire_keys(internal),
-            "journal_entries": await store.journal.expire(internal),
+            "journal_entries": await store.runs.expire_journal(internal),
             "approvals": await store.approvals.expire(internal),
             "rate_events": await store.rate_windows.expire(now - find_longest_window(self._settings.guards)),
             "grants": await store.grants.expire(internal),

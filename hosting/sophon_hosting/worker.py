@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+from dataclasses import replace
+from functools import partial
 
 from sophon.cancellation import Cancellation
 from sophon.context import Context
@@ -31,7 +33,7 @@ from sophon_hosting.runs.delivery_settlement import (
 )
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.run_start import RunStarter
-from sophon_hosting.runs.traces import find_trace_origin
+from sophon_hosting.runs.traces import find_trace_origin, load_logged_events
 from sophon_hosting.runs.turn_factory import PrepareRun, build_turn, prepare_nothing, restart_reply
 from sophon_hosting.runs.turn_store import services_for_turn
 from sophon_hosting.shutdown import drain_or_interrupt
@@ -250,6 +252,9 @@ class Worker:
                 active_run.ctx = ctx = await build_turn(view, prepared, is_first_start=run.starts == 1)
                 if services.settings.traces.enabled:
                     origin = find_trace_origin(run, services.clock.now())
+                    if ctx.resumed:
+                        load_logged = partial(load_logged_events, host_store(view).events, run)
+                        origin = replace(origin, load_logged=load_logged)
                     ctx.put(TRACE_ORIGIN, origin)
                     if services.settings.telemetry.endpoint is not None and services.learning.is_enabled:
                         PROPAGATED.set(origin.context)  # of the task of this turn: what it calls gets its trace context

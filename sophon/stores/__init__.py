@@ -15,24 +15,14 @@ if TYPE_CHECKING:
     from sophon.stores.sessions.contract import SessionRecord
     from sophon.stores.tool_call_journal.contract import JournalEntry
     from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, UsageRow
-    from sophon_channels.outbound_entry import OutboundEntry, OutboundStatus
-    from sophon_hosting.store.events.contract import LoggedEvent
-    from sophon_hosting.store.runs.contract import InboundKey, Run, RunError, RunOutcome
 
 _HOMES = {
     "InMemoryStore": "sophon.stores.in_memory_store",
-    "InboundKey": "sophon_hosting.store.runs.contract",
     "JournalEntry": "sophon.stores.tool_call_journal.contract",
-    "LoggedEvent": "sophon_hosting.store.events.contract",
     "MemoryEntry": "sophon.stores.memories.contract",
-    "OutboundEntry": "sophon_channels.outbound_entry",
-    "OutboundStatus": "sophon_channels.outbound_entry",
     "Period": "sophon.stores.usage.contract",
     "ProviderLimits": "sophon.stores.usage.contract",
     "Reservation": "sophon.stores.usage.contract",
-    "Run": "sophon_hosting.store.runs.contract",
-    "RunError": "sophon_hosting.store.runs.contract",
-    "RunOutcome": "sophon_hosting.store.runs.contract",
     "SessionRecord": "sophon.stores.sessions.contract",
     "Store": "sophon.stores.contract",
     "UsageRow": "sophon.stores.usage.contract",
@@ -40,18 +30,11 @@ _HOMES = {
 
 __all__ = [
     "InMemoryStore",
-    "InboundKey",
     "JournalEntry",
-    "LoggedEvent",
     "MemoryEntry",
-    "OutboundEntry",
-    "OutboundStatus",
     "Period",
     "ProviderLimits",
     "Reservation",
-    "Run",
-    "RunError",
-    "RunOutcome",
     "SessionRecord",
     "Store",
     "UsageRow",

@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     from sophon.stores.trajectories.sql import TrajectoryStore
     from sophon.stores.usage.contract import UsageStore
     from sophon.stores.vectors.contract import VectorStore
-    from sophon_hosting.store.approvals.sql import ApprovalStore
-    from sophon_hosting.store.channel_state.sql import ChannelStateStore
-    from sophon_hosting.store.events.sql import EventLog
-    from sophon_hosting.store.message_search.sql import MessageSearch
-    from sophon_hosting.store.outbox.sql import Outbox
-    from sophon_hosting.store.runs.contract import RunStore
 
 
 class Store(ABC):
@@ -42,24 +36,18 @@ class Store(ABC):
     allowed. Every method of a repository may raise StoreUnavailable.
     """
 
-    approvals: "ApprovalStore"
     attachments: "AttachmentStore"
     audit: "AuditStore"
-    channel_state: "ChannelStateStore"
     data_labels: "DataLabelStore"
-    events: "EventLog"
     grants: "GrantStore"
     health: "StoreHealth"
     journal: "Journal"
     leases: "LeaseStore"
     maintenance: "StoreMaintenance"
     memories: "MemoryStore"
-    message_search: "MessageSearch"
-    outbox: "Outbox"
     preferences: "PreferenceStore"
     rate_windows: "RateWindowStore"
     route_averages: "RouteAverageStore"
-    runs: "RunStore"
     sessions: "SessionStore"
     snapshots: "SnapshotStore"
     sub_agents: "SubAgentStore"

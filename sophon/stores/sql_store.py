@@ -38,17 +38,8 @@ from sophon.stores.usage.contract import UsageStore
 from sophon.stores.usage.sql import SqlUsageStore
 from sophon.stores.usage.sql_reservations import release_stale_reservations
 from sophon.stores.vectors.sql import SqlVectorStore
-from sophon_hosting.store.approvals.sql import ApprovalStore
-from sophon_hosting.store.channel_state.sql import ChannelStateStore
-from sophon_hosting.store.events.sql import EventLog
-from sophon_hosting.store.message_search.sql import MessageSearch
-from sophon_hosting.store.outbox.sql import Outbox
-from sophon_hosting.store.runs.sql import SqlRunStore
 
 LOCK_TIMEOUT_SECONDS = 10.0
-
-CHAIN_PARTS = (SqlRunStore, EventLog, ApprovalStore, Outbox)
-"""Parts that every store has."""
 
 P = TypeVar("P", bound=StorePart)
 
@@ -86,14 +77,13 @@ class SqlStore(Store):
         extends: "SqlStore | None" = None,
     ) -> None:
         clock = self._clock = clock or SystemClock()
-        base: tuple[type[StorePart], ...] = CHAIN_PARTS if extends is None else extends._parts
+        base: tuple[type[StorePart], ...] = () if extends is None else extends._parts
         own = tuple(part for part in parts if part not in base)
         self._parts: tuple[type[StorePart], ...] = (*base, *own)
         self._url, self._folder, self._others = url, folder, (usage, memories, preferences)
         self._made: dict[type[StorePart], StorePart] = {}
         # A group for each part: a store that a chain, or a host without a feature, has made lacks some of them.
-        given: tuple[type[StorePart], ...] = (*CHAIN_PARTS, *own)
-        added = [part.tables for part in given if part.tables]
+        added = [part.tables for part in own if part.tables]
         self.in_memory = url == MEMORY_SCHEME
         """Whether the store is gone with this process."""
         self._database: Database
@@ -113,7 +103,6 @@ class SqlStore(Store):
         sessions = self.sessions = SqlSessionStore(self._database, clock, parts=self._parts)
         self._history_cache = sessions.history_cache
         self.usage: UsageStore = usage or SqlUsageStore(self._database, clock)
-        self.approvals = self.part(ApprovalStore)
         self.attachments = AttachmentStore(self._database, clock)
         self.audit = AuditStore(self._database)
         self.data_labels = SqlDataLabelStore(self._database)
@@ -121,7 +110,6 @@ class SqlStore(Store):
         self.journal = SqlJournal(self._database, clock, self._parts)
         self.leases = LeaseStore(self._database, clock)
         self.memories: MemoryStore = memories or SqlMemoryStore(self._database, clock)
-        self.message_search = MessageSearch(self._database, clock)
         self.preferences: PreferenceStore = preferences or SqlPreferenceStore(self._database, clock)
         self.rate_windows = SqlRateWindowStore(self._database, clock)
         self.snapshots = SnapshotStore(self._database)
@@ -130,11 +118,7 @@ class SqlStore(Store):
         self.trajectories = TrajectoryStore(self._database)
         self.vectors = SqlVectorStore(self._database)
         self.route_averages = RouteAverageStore(self._database)
-        self.runs = SqlRunStore(self._database, clock, usage, self._parts)
-        self.outbox = self.part(Outbox)
-        self.events = self.part(EventLog)
         self.texts = TextStore(self._database, clock)
-        self.channel_state = ChannelStateStore(self._database, clock)
 
     @property
     def tables(self) -> Sequence[Table]:

@@ -18,10 +18,10 @@ from pathlib import Path
 import psycopg
 
 from sophon.messages import Message
-from sophon_hosting.store.runs.contract import Run, RunOutcome
 from sophon.stores import SessionRecord
 from sophon.stores.sql.dialects import WRITE_LOCK_KEY
 from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.runs.contract import Run, RunOutcome
 from tests import postgres
 
 SECONDS = 3.0

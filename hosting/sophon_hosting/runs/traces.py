@@ -7,7 +7,7 @@ from functools import partial
 
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
-from sophon.events import ApprovalRequested, ApprovalResolved, Event, EventSink
+from sophon.events import ApprovalRequested, ApprovalResolved, Event, EventSink, event_from_wire
 from sophon.stores.traces.contract import TraceWrite
 from sophon.stores.traces.sql import TraceStore, add_traces
 from sophon.stores.unit_of_work import Write, WriteKind
@@ -15,6 +15,8 @@ from sophon.traces.recorder import TraceEnd
 from sophon.traces.trace import Trace
 from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id, parse_traceparent
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
+from sophon_hosting.store.events.contract import LoggedEvent, merge_traces
+from sophon_hosting.store.events.sql import EventLog
 from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.traces.trace import TraceOrigin, build_trace, describe_response
 
@@ -23,6 +25,10 @@ TRACEPARENT_OPTION = "traceparent"
 
 PARENT_RUN_OPTION = "parent_run"
 """Option of a run: the id of the run that started it."""
+
+
+MAX_LOGGED_EVENTS = 1000
+"""Newest events of the session that are searched for those of earlier starts of the turn."""
 
 
 def find_trace_origin(run: Run, now: datetime) -> TraceOrigin:
@@ -34,6 +40,24 @@ def find_trace_origin(run: Run, now: datetime) -> TraceOrigin:
     queued = (started - run.created_at) / timedelta(milliseconds=1) if run.created_at is not None else 0
     parent = str(run.options.get(PARENT_RUN_OPTION) or "")
     return TraceOrigin(own, sender, max(round(queued), 0), parent)
+
+
+async def load_logged_events(log: EventLog, run: Run) -> Sequence[tuple[datetime, Event]]:
+    """Return the events of a run that are in the log, with their times, in order. Raises StoreError."""
+    last = await log.last_seq(run.session_id)
+    newest = await log.list_after(run.session_id, max(last - MAX_LOGGED_EVENTS, 0), MAX_LOGGED_EVENTS)
+    own = merge_traces(
+        [each for each in newest if each.task_id == run.id], await log.list_traces(run.session_id, run.id)
+    )
+    return [(each.at, event) for each in own if each.at is not None and (event := _parse(each)) is not None]
+
+
+def _parse(logged: LoggedEvent) -> Event | None:
+    """Return a logged event; None for one that this version does not know, or whose texts are stored elsewhere."""
+    try:
+        return event_from_wire(logged.name, logged.data)
+    except TypeError:
+        return None
 
 
 def build_outcome_trace(ctx: Context, end: TurnEnd) -> Trace | None:

@@ -213,10 +213,6 @@ class TurnJournal:
         if not (self._active_run.has_outcome or self._active_run.is_elsewhere):
             await self._journal.delete(run_id, fence=fence or self._active_run.fence)
 
-    async def expire(self, before: datetime) -> int:
-        """See `Journal.expire`."""
-        return await self._journal.expire(before)
-
     async def _store(self, run_id: str, entry: JournalEntry) -> None:
         write = Write(WriteKind.CALL, partial(put_entry, run_id=run_id, entry=entry), self._active_run.task_id)
         await self._event_bus.store(self._session_id, write)

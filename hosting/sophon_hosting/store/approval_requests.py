@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select, update
 
 from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.schema import approvals
+from sophon_hosting.store.tables import approvals
 
 
 def insert_request(connection: Connection, request: ApprovalRequest, at: datetime) -> None:

@@ -10,7 +10,13 @@ if TYPE_CHECKING:
     # Named only: what reads a store loads no SQLAlchemy.
     from sophon.stores.sql.store_part import StorePart
     from sophon_hosting.store.api_tokens.sql import ApiTokenStore
+    from sophon_hosting.store.approvals.sql import ApprovalStore
+    from sophon_hosting.store.channel_state.sql import ChannelStateStore
+    from sophon_hosting.store.events.sql import EventLog
+    from sophon_hosting.store.message_search.sql import MessageSearch
+    from sophon_hosting.store.outbox.sql import Outbox
     from sophon_hosting.store.persons import PersonStore
+    from sophon_hosting.store.runs.contract import RunStore
 
 P = TypeVar("P", bound="StorePart")
 
@@ -19,7 +25,13 @@ class HostStore(Store):
     """The repositories of one host's store; `SqlHostStore` implements it."""
 
     api_tokens: "ApiTokenStore"
+    approvals: "ApprovalStore"
+    channel_state: "ChannelStateStore"
+    events: "EventLog"
+    message_search: "MessageSearch"
+    outbox: "Outbox"
     persons: "PersonStore"
+    runs: "RunStore"
 
     @abstractmethod
     def part(self, kind: type[P]) -> P:

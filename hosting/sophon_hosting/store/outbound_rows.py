@@ -8,8 +8,8 @@ from sqlalchemy import Connection, bindparam, select
 from sophon.errors import NotFound
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import outbound, runs
 from sophon_channels.outbound_entry import OutboundEntry, is_open
+from sophon_hosting.store.tables import outbound, runs
 
 ENTRY_COLUMNS = [column.name for column in outbound.c if column.name not in ("number", "open")]
 """Columns that are fields of an entry."""

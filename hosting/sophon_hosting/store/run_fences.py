@@ -6,7 +6,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from sophon.stores.run_fence import RunFence, StaleRun, check_start
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import runs
+from sophon_hosting.store.tables import runs
 
 _SELECT_STARTS = PreparedStatement(lambda _: select(runs.c.starts).where(runs.c.id == bindparam("which")))
 

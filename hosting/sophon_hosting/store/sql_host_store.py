@@ -9,11 +9,17 @@ from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.sql_store import LOCK_TIMEOUT_SECONDS, SqlStore
 from sophon.stores.usage.contract import UsageStore
 from sophon_hosting.store.api_tokens.sql import ApiTokenStore
+from sophon_hosting.store.approvals.sql import ApprovalStore
+from sophon_hosting.store.channel_state.sql import ChannelStateStore
 from sophon_hosting.store.contract import HostStore
+from sophon_hosting.store.events.sql import EventLog
 from sophon_hosting.store.feature_parts import load_feature_parts
+from sophon_hosting.store.message_search.sql import MessageSearch
+from sophon_hosting.store.outbox.sql import Outbox
 from sophon_hosting.store.persons import PersonStore
+from sophon_hosting.store.runs.sql import SqlRunStore
 
-HOST_PARTS = (ApiTokenStore,)
+HOST_PARTS = (SqlRunStore, EventLog, ApprovalStore, Outbox, ApiTokenStore)
 """Repositories that every host has."""
 
 
@@ -47,7 +53,13 @@ class SqlHostStore(SqlStore, HostStore):
             extends=extends,
         )
         self.api_tokens = self.part(ApiTokenStore)
+        self.approvals = self.part(ApprovalStore)
+        self.channel_state = ChannelStateStore(self._database, self._clock)
+        self.events = self.part(EventLog)
+        self.message_search = MessageSearch(self._database, self._clock)
+        self.outbox = self.part(Outbox)
         self.persons = PersonStore(self._database, self._clock, self._parts)
+        self.runs = SqlRunStore(self._database, self._clock, usage, self._parts)
 
     @classmethod
     def extend(cls, store: SqlStore) -> Self:

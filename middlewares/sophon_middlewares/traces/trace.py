@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
@@ -11,7 +11,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.context.context import STAGE_TIMES
 from sophon.errors import SophonError, StoreError
-from sophon.events import Event, event_from_wire
+from sophon.events import Event
 from sophon.extensions import Key
 from sophon.failure_log import log_failure
 from sophon.messages import Response, Usage
@@ -21,28 +21,35 @@ from sophon.stores.traces.contract import TraceWrite
 from sophon.traces.recorder import MAX_ENTRIES, TracedTurn, TraceEnd, TraceRecorder
 from sophon.traces.trace import Trace as TurnTrace
 from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id
-from sophon_hosting.store.events.contract import LoggedEvent, merge_traces
 
 log = logging.getLogger("sophon")
 
 TraceSink: TypeAlias = Callable[[TurnTrace], None]
 """Receives the trace of a turn that has ended or waits for a person. Must not block; an exception is logged."""
 
-MAX_LOGGED_EVENTS = 1000
-"""Newest events of the session that are searched for those of earlier starts of the turn."""
+
+LoadLogged: TypeAlias = Callable[[], Awaitable[Sequence[tuple[datetime, Event]]]]
+"""Returns logged events of a run and their times, in order. Raises StoreError."""
+
+
+async def load_nothing() -> Sequence[tuple[datetime, Event]]:
+    """Return no events: without a host none are logged."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
 class TraceOrigin:
     """What a host knows of a run: its span, that of its sender, and how long it was queued.
 
-    The host stores the trace with the outcome of the run.
+    The host stores the trace with the outcome of the run. `load_logged` returns the events that it has logged in
+    earlier starts of the run.
     """
 
     context: TraceContext
     sender: TraceContext | None = None
     queued_ms: int = 0
     parent_run_id: str = ""
+    load_logged: LoadLogged = load_nothing
 
 
 TRACE_ORIGIN: Key[TraceOrigin] = Key("trace.origin")
@@ -117,30 +124,21 @@ async def open_recorder(ctx: Context) -> TraceRecorder:
     )
     if not ctx.resumed:
         return TraceRecorder(turn, ctx.services.clock)
-    earlier, logged = await load_earlier_starts(ctx.services.store, ctx.session_id, ctx.run_id)
+    earlier, logged = await load_earlier_starts(ctx.services.store, ctx.run_id, origin.load_logged)
     return TraceRecorder(turn, ctx.services.clock, earlier=earlier, logged=logged)
 
 
 async def load_earlier_starts(
-    store: Store, session_id: str, run_id: str
+    store: Store, run_id: str, load_logged: LoadLogged
 ) -> tuple[TurnTrace | None, Sequence[tuple[datetime, Event]]]:
     """Return the stored trace of a run, and the newest `MAX_ENTRIES` events of the run that were logged after it."""
     try:
-        earlier = await store.traces.find(run_id)
-        last = await store.events.last_seq(session_id)
-        events = await store.events.list_after(session_id, max(last - MAX_LOGGED_EVENTS, 0), MAX_LOGGED_EVENTS)
-        traces = await store.events.list_traces(session_id, run_id)
+        earlier, logged = await store.traces.find(run_id), await load_logged()
     except StoreError as error:
         log_failure(log, error, "earlier starts of run %s are not in its trace", run_id)
         return None, ()
-    own = merge_traces([each for each in events if each.task_id == run_id], traces)
-    after = earlier.ended_at if earlier is not None else None
-    timed = [
-        (each.at, event)
-        for each in own
-        if each.at is not None and (after is None or each.at > after) and (event := _parse(each)) is not None
-    ]
-    return earlier, timed[-MAX_ENTRIES:]
+    later = [(at, event) for at, event in logged if earlier is None or at > earlier.ended_at]
+    return earlier, later[-MAX_ENTRIES:]
 
 
 def build_trace(ctx: Context, end: TraceEnd) -> TurnTrace | None:
@@ -190,11 +188,3 @@ def describe_failure(ctx: Context, error: BaseException) -> TraceEnd:
 def _metered(ctx: Context) -> Usage | None:
     metered = ctx.tally.metered
     return metered.to_usage() if metered.calls else None
-
-
-def _parse(logged: LoggedEvent) -> Event | None:
-    """Return a logged event; None for one that this version does not know, or whose texts are stored elsewhere."""
-    try:
-        return event_from_wire(logged.name, logged.data)
-    except TypeError:
-        return None

@@ -5,7 +5,7 @@ nothing refers to any more are found when events are dropped: by a scan of the r
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -38,7 +38,7 @@ from sophon.stores.sql.column_types import (
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import Repository
-from sophon.stores.sql.schema import checkpoint_logs, event_logs, events, records, runs, sessions, texts, traces
+from sophon.stores.sql.schema import records, sessions, texts
 from sophon.stores.texts.contract import HEAD_CHARACTERS, LARGE_TEXT_BYTES
 from sophon.stores.texts.references import TextReference, cut_texts, put_back_texts, split_into_parts, take_out_texts
 
@@ -59,11 +59,6 @@ _SELECT_HEAD = PreparedStatement(
     )
 )
 _INSERT_TEXT = PreparedStatement(lambda dialect: build_insert(dialect, texts).on_conflict_do_nothing())
-_SELECT_SESSION_OF_LOG = (
-    select(sessions.c.number, sessions.c.id)
-    .join(event_logs, event_logs.c.session_id == sessions.c.id)
-    .where(event_logs.c.number == bindparam("log"))
-)
 _REFERENCED_ID = re.compile(r"\b[0-9a-f]{64}\b")
 
 
@@ -186,7 +181,7 @@ def _add(connection: Connection, session_id: str, new: Mapping[str, str]) -> Non
 
 def copy_texts(connection: Connection, source: int, target: int) -> None:
     """Copy the texts that the records of session `target` refer to, from session `source`; both are row numbers."""
-    used = _ids_in(connection, [records.c.message, records.c.data], belongs_to(records.c.key, target))
+    used = find_text_ids(connection, [records.c.message, records.c.data], belongs_to(records.c.key, target))
     for text_id in sorted(used | _ids_of_parts(connection, source, used)):
         same = select(literal(target), texts.c.id, texts.c.text, texts.c.parts).where(
             texts.c.session == source, texts.c.id == text_id
@@ -194,21 +189,19 @@ def copy_texts(connection: Connection, source: int, target: int) -> None:
         connection.execute(insert(texts).from_select(["session", "id", "text", "parts"], same))
 
 
-def drop_unreferenced_texts(connection: Connection, log: int) -> None:
-    """Delete the texts of an event log's session that no record, run, event or trace refers to."""
-    session = connection.execute(_SELECT_SESSION_OF_LOG, {"log": log}).one()
-    stored = set(connection.execute(select(texts.c.id).where(texts.c.session == session.number)).scalars())
+def drop_unreferenced_texts(connection: Connection, session: int, find_used: Callable[[], set[str]]) -> None:
+    """Delete the texts of a session, by its row number, that neither its records refer to nor what `find_used` finds.
+
+    `find_used` is called if the session has texts.
+    """
+    stored = set(connection.execute(select(texts.c.id).where(texts.c.session == session)).scalars())
     if not stored:
         return
-    used = _ids_in(connection, [records.c.message, records.c.data], belongs_to(records.c.key, session.number))
-    used |= _ids_in(connection, [runs.c.response, runs.c.checkpoint, runs.c.options], runs.c.session_id == session.id)
-    of_session = checkpoint_logs.c.run.in_(select(runs.c.number).where(runs.c.session_id == session.id))
-    used |= _ids_in(connection, [checkpoint_logs.c.entry], of_session)
-    used |= _ids_in(connection, [events.c.data], belongs_to(events.c.key, log), '%"large":%')
-    used |= _ids_in(connection, [traces.c.data], belongs_to(traces.c.key, log), '%"large":%')
-    used |= _ids_of_parts(connection, session.number, used)
+    used = find_text_ids(connection, [records.c.message, records.c.data], belongs_to(records.c.key, session))
+    used |= find_used()
+    used |= _ids_of_parts(connection, session, used)
     for text_id in stored - used:
-        connection.execute(delete(texts).where(texts.c.session == session.number, texts.c.id == text_id))
+        connection.execute(delete(texts).where(texts.c.session == session, texts.c.id == text_id))
 
 
 def _ids_of_parts(connection: Connection, session: int, text_ids: set[str]) -> set[str]:
@@ -218,7 +211,10 @@ def _ids_of_parts(connection: Connection, session: int, text_ids: set[str]) -> s
     return {part["id"] for row in rows for part in row.parts if not isinstance(part, str)}
 
 
-def _ids_in(connection: Connection, columns: Sequence[Any], where: Any, like: str = f"{SPLIT_PREFIX}%") -> set[str]:
+def find_text_ids(
+    connection: Connection, columns: Sequence[Any], where: Any, like: str = f"{SPLIT_PREFIX}%"
+) -> set[str]:
+    """Return the ids of the texts that the values of JSON columns refer to, in rows that a condition selects."""
     found: set[str] = set()
     for column in columns:
         as_text = type_coerce(column, Text)

@@ -1,6 +1,5 @@
 """The journal's contract: the stored results of tool calls, by run and call id."""
 
-from datetime import datetime
 from typing import Protocol
 
 from sophon._python.lazy_dataclass import slotted_dataclass
@@ -37,8 +36,4 @@ class Journal(Protocol):
 
         Raises StaleRun for an old fence.
         """
-        ...
-
-    async def expire(self, before: datetime) -> int:
-        """Delete the entries of runs that ended before a time; return how many."""
         ...

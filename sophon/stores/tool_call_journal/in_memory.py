@@ -1,7 +1,6 @@
 """In-memory journal. Runs are grouped by their turn, so that deleting one turn scans no other."""
 
 from collections import defaultdict
-from datetime import datetime
 
 from sophon.messages import ToolResult
 from sophon.stores.run_fence import RunFence, StaleRun
@@ -46,10 +45,6 @@ class InMemoryJournal:
         turn = self._turns.get(turn_id, {})
         for name in [name for name in turn if name == run_id or name.startswith(f"{run_id}/")]:
             del turn[name]
-
-    async def expire(self, before: datetime) -> int:
-        """See `Journal.expire`: there are no runs that could have ended."""
-        return 0
 
 
 def _turn_of(run_id: str) -> str:

@@ -1,7 +1,6 @@
 """SQL journal."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -12,10 +11,9 @@ from sophon.messages import ToolResult
 from sophon.stores.run_fence import RunFence
 from sophon.stores.sql.column_types import SafeText, escape_text
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement, prepare_upsert
 from sophon.stores.sql.repository import Repository
-from sophon.stores.sql.schema import journal, runs
+from sophon.stores.sql.schema import journal
 from sophon.stores.sql.store_part import StorePart
 from sophon.stores.tool_call_journal.contract import JournalEntry
 
@@ -44,16 +42,6 @@ class SqlJournal(Repository):
         """See `Journal.delete`."""
         fences = [fence] if fence is not None else []
         await self._database.write(partial(_delete, self._parts, run_id=run_id, fences=fences))
-
-    async def expire(self, before: datetime) -> int:
-        """See `Journal.expire`. Uses a transaction per batch of turns."""
-        ended = (
-            select(journal.c.turn)
-            .join(runs, runs.c.id == journal.c.turn)
-            .where(runs.c.finished_at < before)
-            .order_by(journal.c.turn)
-        )
-        return await delete_in_batches(self._database, journal.c.turn, ended)
 
 
 def put_entry(connection: Connection, run_id: str, entry: JournalEntry) -> None:

@@ -13,11 +13,11 @@ from sqlalchemy import Connection, func, select
 from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, tool
 from sophon.attachments import Attachment
 from sophon.messages import ToolCall, Usage
-from sophon_channels.outbound_entry import OutboundEntry
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.testing import FunctionModel, VirtualClock
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.goal_commands import GoalCommands

@@ -16,7 +16,6 @@ from sophon_hosting.runs.turn_store import WaitingStore
 from sophon_hosting.store.api_tokens.sql import ApiTokenStore
 from sophon_hosting.store.contract import HostStore, host_store
 from sophon_hosting.store.sql_host_store import HOST_PARTS, SqlHostStore
-from sophon_hosting.store.waiting_store import WaitingStore
 
 URL = "sqlite:///s.db"
 

@@ -14,7 +14,16 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from sophon.errors import SophonError
 from sophon.messages import Message, ToolCall, ToolResult, Usage
-from sophon.stores import InMemoryStore, MemoryEntry, Period, ProviderLimits, Reservation, SessionRecord, Store, UsageRow
+from sophon.stores import (
+    InMemoryStore,
+    MemoryEntry,
+    Period,
+    ProviderLimits,
+    Reservation,
+    SessionRecord,
+    Store,
+    UsageRow,
+)
 from sophon.testing import VirtualClock
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import copy_database

@@ -19,6 +19,7 @@ from sophon_hosting.features.goals.rules.budget import GoalSpending, list_budget
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.task_graph import count_statuses
 from sophon_hosting.features.goals.stored_goals import stored_goals
+from sophon_hosting.store.contract import host_store
 
 GROUP: Final = "goals"
 MAX_LISTED: Final = 20
@@ -75,7 +76,7 @@ async def goals_create(
     """
     _check_may_act(ctx)
     call_id = next((call.id for call in ctx.pending if call.name == "goals.create"), "")
-    run = await ctx.services.store.runs.find(ctx.run_id.partition("/")[0])
+    run = await host_store(ctx.services).runs.find(ctx.run_id.partition("/")[0])
     goal = await _run(
         _commands(ctx).create(
             owner=ctx.principal,

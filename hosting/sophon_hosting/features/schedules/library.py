@@ -11,12 +11,12 @@ from sophon.clock import Clock
 from sophon.decisions.strategy import make_title
 from sophon.errors import InputError, NotFound
 from sophon.settings.sections.schedules import SchedulesSettings
-from sophon.stores.contract import Store
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Misfire, QuietAction, Schedule
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.features.schedules.wording import describe_next, describe_recurrence
+from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run
 
 SHOWN_TIMES: Final = 3
@@ -48,7 +48,7 @@ class Destination:
 class ScheduleLibrary:
     """The schedules of a store, with the limits of the settings. Who may do what is decided by who calls."""
 
-    def __init__(self, store: Store, clock: Clock, settings: SchedulesSettings) -> None:
+    def __init__(self, store: HostStore, clock: Clock, settings: SchedulesSettings) -> None:
         self._schedules, self._runs, self._clock, self._settings = stored_schedules(store), store.runs, clock, settings
 
     async def add(

@@ -27,6 +27,7 @@ from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.features.schedules.wishes import follows_from_people
 from sophon_hosting.features.schedules.wording import describe_recurrence, format_moment
+from sophon_hosting.store.contract import host_store
 
 GROUP = "schedules"
 
@@ -116,7 +117,7 @@ async def schedules_add(
     is_asked_for = not sources or is_call_of_client(ctx, sources)  # about which Approval asks, as it lasts
     if not is_asked_for and not follows_from_people(arguments, list_person_texts(ctx)):
         raise ToolError(NOT_ASKED_FOR)
-    run = await ctx.services.store.runs.find(ctx.task_id)
+    run = await host_store(ctx.services).runs.find(ctx.task_id)
     if run is None:
         raise ToolError("schedules need a host, which fires them; this turn has none")
     library = _library(ctx)
@@ -215,7 +216,7 @@ def schedule_tools() -> list[Tool]:
 
 def _library(ctx: Context) -> ScheduleLibrary:
     services = ctx.services
-    return ScheduleLibrary(services.store, services.clock, services.settings.schedules)
+    return ScheduleLibrary(host_store(services), services.clock, services.settings.schedules)
 
 
 def _comes_from_client(ctx: Context) -> bool:

@@ -11,7 +11,6 @@ from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.errors import NotFound
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.repository import matching
-from sophon.stores.sql.schema import approvals, runs
 from sophon.stores.sql.store_part import StorePart
 from sophon_hosting.store.approval_requests import insert_request
 from sophon_hosting.store.approvals.contract import (
@@ -22,6 +21,7 @@ from sophon_hosting.store.approvals.contract import (
 from sophon_hosting.store.events.sql import add_events
 from sophon_hosting.store.runs.contract import UNFINISHED_STATUSES
 from sophon_hosting.store.runs.sql_statements import UPDATE_SIGNAL
+from sophon_hosting.store.tables import approvals, runs
 
 
 class ApprovalStore(StorePart):

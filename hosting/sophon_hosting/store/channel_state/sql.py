@@ -10,8 +10,8 @@ from sqlalchemy import Connection, and_, bindparam, delete, insert, select, upda
 from sophon.stores.sql.expiry import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import Repository, in_parts, matching
-from sophon.stores.sql.schema import channel_state
 from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.tables import channel_state
 
 _COLUMNS = (
     *(channel_state.c.channel, channel_state.c.account, channel_state.c.kind, channel_state.c.key),

@@ -24,12 +24,13 @@ from sophon.stores.sql.column_types import KEYS_PER_PARENT, UtcTime, belongs_to,
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import in_parts
-from sophon.stores.sql.schema import event_logs, events, sessions, traces
+from sophon.stores.sql.schema import sessions
 from sophon.stores.sql.store_part import StorePart
-from sophon.stores.texts.sql import TextWriter, drop_unreferenced_texts
+from sophon.stores.texts.sql import TextWriter, drop_unreferenced_texts, find_text_ids
 from sophon_channels.outbound_entry import prepare_entries
 from sophon_hosting.store.events.contract import LoggedEvent, LogPosition
 from sophon_hosting.store.outbound_rows import add_to_runs
+from sophon_hosting.store.tables import checkpoint_logs, event_logs, events, runs, traces
 
 _BY_SESSION = event_logs.c.session_id == bindparam("which")
 # A literal, because a prepared statement is given its own parameters only.
@@ -50,6 +51,13 @@ _SELECT_POSITION = PreparedStatement(
 _SELECT_TRACE_POSITION = PreparedStatement(lambda _: select(_newest_key(traces)).where(_BY_SESSION))
 _INSERT_EVENTS = PreparedStatement(lambda _: insert(events))
 _INSERT_TRACES = PreparedStatement(lambda _: insert(traces))
+_SELECT_SESSION = (
+    select(sessions.c.number, sessions.c.id)
+    .join(event_logs, event_logs.c.session_id == sessions.c.id)
+    .where(event_logs.c.number == bindparam("log"))
+)
+_HAS_LARGE = '%"large":%'
+"""Pattern of the data of an event that refers to texts."""
 _OLDEST_AT = (
     select(events.c.at)
     .where(events.c.key > _FIRST_KEY, events.c.key < _NEXT_FIRST_KEY)
@@ -269,5 +277,22 @@ def _drop(connection: Connection, number: int, up_to: int) -> int:
     if dropped:
         is_log = (event_logs.c.number == number) & (event_logs.c.last_seq < up_to)
         connection.execute(update(event_logs).where(is_log).values(last_seq=up_to))
-        drop_unreferenced_texts(connection, number)
+        _drop_unreferenced_texts(connection, number)
     return dropped
+
+
+def _drop_unreferenced_texts(connection: Connection, log: int) -> None:
+    """Delete the texts of a log's session that no record, run, event or trace refers to."""
+    session = connection.execute(_SELECT_SESSION, {"log": log}).one()
+
+    def find_used() -> set[str]:
+        own = runs.c.session_id == session.id
+        of_session = checkpoint_logs.c.run.in_(select(runs.c.number).where(own))
+        return {
+            *find_text_ids(connection, [runs.c.response, runs.c.checkpoint, runs.c.options], own),
+            *find_text_ids(connection, [checkpoint_logs.c.entry], of_session),
+            *find_text_ids(connection, [events.c.data], belongs_to(events.c.key, log), _HAS_LARGE),
+            *find_text_ids(connection, [traces.c.data], belongs_to(traces.c.key, log), _HAS_LARGE),
+        }
+
+    drop_unreferenced_texts(connection, session.number, find_used)

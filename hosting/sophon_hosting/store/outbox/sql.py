@@ -9,7 +9,6 @@ from sqlalchemy import Connection, delete, or_, select
 
 from sophon.stores.sql.expiry import delete_in_batches, recheck_and_delete_in_batches
 from sophon.stores.sql.repository import matching
-from sophon.stores.sql.schema import IS_DEAD_LETTER, outbound
 from sophon.stores.sql.store_part import StorePart
 from sophon_channels.outbound_entry import OutboundEntry, OutboundStatus, prepare_entries
 from sophon_hosting.store.events.contract import LoggedEvent
@@ -17,6 +16,7 @@ from sophon_hosting.store.events.sql import add_events
 from sophon_hosting.store.outbound_rows import add_to_runs
 from sophon_hosting.store.outbox import sql_statements as statements
 from sophon_hosting.store.outbox import transitions
+from sophon_hosting.store.tables import IS_DEAD_LETTER, outbound
 
 DeadLetterEvents: TypeAlias = Callable[[Sequence[OutboundEntry]], Sequence[LoggedEvent]]
 """Builds the events that report dead letters; called within a write, possibly in another thread."""

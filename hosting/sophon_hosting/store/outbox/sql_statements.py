@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, bindparam, func, or_, select, update
 
 from sophon.errors import NotFound
-from sophon.stores.sql.schema import IS_DEAD_LETTER, outbound
 from sophon_channels.outbound_entry import OutboundEntry, is_open
 from sophon_hosting.store.outbound_rows import ENTRY_COLUMNS
 from sophon_hosting.store.outbox import transitions
+from sophon_hosting.store.tables import IS_DEAD_LETTER, outbound
 
 _CHANGING = (
     *("status", "attempts", "doubtful", "not_before", "last_error", "platform_id", "interruptions", "refusals"),

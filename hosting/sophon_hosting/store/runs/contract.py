@@ -356,6 +356,10 @@ class RunStore(Protocol):
         """Delete the de-duplication keys of runs that ended before a time; return how many."""
         ...
 
+    async def expire_journal(self, before: datetime) -> int:
+        """Delete the journal entries of runs that ended before a time; return how many."""
+        ...
+
     async def list_unfinished(self, session_id: str | None = None) -> list[Run]:
         """Return the queued, running and suspended runs, of one session or all, in order of acceptance."""
         ...

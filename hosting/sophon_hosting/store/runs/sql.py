@@ -14,7 +14,7 @@ from sophon.stores.sessions.contract import SessionBranch, SessionRecord
 from sophon.stores.sessions.records import assign_seqs
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
-from sophon.stores.sql.schema import IS_UNFINISHED, inbound, journal, outbound, runs
+from sophon.stores.sql.schema import journal
 from sophon.stores.sql.store_part import StorePart
 from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork
 from sophon.stores.usage.contract import UsageRow, UsageStore
@@ -40,6 +40,7 @@ from sophon_hosting.store.runs.contract import (
     Withdrawal,
     no_events,
 )
+from sophon_hosting.store.tables import HOST_TABLES, IS_UNFINISHED, inbound, outbound, runs
 
 _SELECT_UNFINISHED = (
     select(runs.c.id).where(runs.c.session_id == bindparam("which"), IS_UNFINISHED).order_by(runs.c.number).limit(1)
@@ -52,6 +53,7 @@ class SqlRunStore(StorePart):
     `parts` are asked for the versions of what a run is accepted for.
     """
 
+    tables = HOST_TABLES
     versions: ClassVar = {"run": select(runs.c.starts).where(runs.c.id == bindparam("which"))}
 
     def __init__(
@@ -248,6 +250,16 @@ class SqlRunStore(StorePart):
             .order_by(inbound.c.run)
         )
         return await delete_in_batches(self._database, inbound.c.run, ended)
+
+    async def expire_journal(self, before: datetime) -> int:
+        """See `RunStore.expire_journal`. Uses a transaction per batch."""
+        ended = (
+            select(journal.c.turn)
+            .join(runs, runs.c.id == journal.c.turn)
+            .where(runs.c.finished_at < before)
+            .order_by(journal.c.turn)
+        )
+        return await delete_in_batches(self._database, journal.c.turn, ended)
 
     async def list_unfinished(self, session_id: str | None = None) -> list[Run]:
         """See `RunStore.list_unfinished`."""

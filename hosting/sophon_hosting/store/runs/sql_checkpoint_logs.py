@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import checkpoint_logs
 from sophon.stores.texts.sql import TextReader, TextWriter
 from sophon_hosting.store.runs.contract import LogWrite
+from sophon_hosting.store.tables import checkpoint_logs
 
 _OF_RUN = checkpoint_logs.c.run == bindparam("number")
 _DELETE = PreparedStatement(lambda _: delete(checkpoint_logs).where(_OF_RUN))

@@ -21,9 +21,9 @@ from sqlalchemy import (
 )
 
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import IS_SIGNALLED, IS_UNFINISHED, IS_UNSUCCESSFUL, inbound, runs
 from sophon.stores.texts.sql import TextReader
 from sophon_hosting.store.runs.contract import UNFINISHED_STATUSES, Run, RunError, RunStatus
+from sophon_hosting.store.tables import IS_SIGNALLED, IS_UNFINISHED, IS_UNSUCCESSFUL, inbound, runs
 
 BY_ID = runs.c.id == bindparam("which")
 # In the order of Run's fields.

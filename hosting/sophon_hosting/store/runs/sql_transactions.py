@@ -15,7 +15,6 @@ from sophon.stores.run_fence import check_start
 from sophon.stores.sessions.contract import SessionBranch, SessionRecord
 from sophon.stores.sessions.sql_branches import copy_session
 from sophon.stores.sessions.sql_rows import add_records, create_session, find_session
-from sophon.stores.sql.schema import runs
 from sophon.stores.texts.sql import TextReader, TextWriter
 from sophon.stores.tool_call_journal.sql import delete_entries
 from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork, Write, WriteKind
@@ -53,6 +52,7 @@ from sophon_hosting.store.runs.transitions import (
     run_not_found,
     suspend_run,
 )
+from sophon_hosting.store.tables import runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Tables of events and traces."""
+"""Tables of the events of sessions and of the traces that are emitted with them."""
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Table, Text
+from sqlalchemy import BigInteger, Column, ForeignKey, Table
 
 from sophon.stores.sql.column_types import JsonText, SafeText, UtcTime
 from sophon.stores.sql.schema.schema_metadata import RowNumber, metadata
@@ -34,23 +34,4 @@ traces = Table(
     Column("task_id", SafeText, nullable=False),
     Column("data", JsonText, nullable=False),
     Column("at", UtcTime, nullable=False),
-)
-
-# How turns went; `data` is the whole trace, the columns are what reports and queries ask for.
-turn_traces = Table(
-    "turn_traces",
-    metadata,
-    Column("number", RowNumber, primary_key=True),
-    Column("run_id", SafeText, nullable=False, unique=True),
-    Column("session_id", SafeText, nullable=False),
-    Column("principal", SafeText, nullable=False),
-    Column("ended_at", UtcTime, nullable=False),
-    Column("day", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("working_ms", BigInteger, nullable=False),
-    Column("tokens", BigInteger, nullable=False),
-    Column("cost_micros", BigInteger, nullable=False),
-    Column("data", JsonText, nullable=False),
-    Index("turn_traces_by_session", "session_id"),
-    Index("turn_traces_by_end", "ended_at"),
 )

@@ -1,6 +1,6 @@
-"""Tables of runs with their checkpoints, approvals, tool calls and sub-agents."""
+"""Tables of runs with their checkpoints, the messages they were accepted for, and approvals."""
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, false, text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Table, Text, false, text
 
 from sophon.stores.sql.column_types import JsonText, SafeText, UtcTime
 from sophon.stores.sql.schema.schema_metadata import RowNumber, metadata
@@ -20,17 +20,6 @@ approvals = Table(
     Column("decided_at", UtcTime),
     Index("approvals_by_session", "session_id"),
     Index("approvals_open", "asked_at", "number", sqlite_where=IS_OPEN),
-)
-
-# `turn` is the first part of the run id: it selects a turn with its plan steps.
-journal = Table(
-    "journal",
-    metadata,
-    Column("turn", SafeText, primary_key=True),
-    Column("run_id", SafeText, primary_key=True),
-    Column("call_id", SafeText, primary_key=True),
-    Column("tool", SafeText, nullable=False),
-    Column("result", JsonText),
 )
 
 IS_SIGNALLED = text("signalled")
@@ -94,27 +83,4 @@ inbound = Table(
     Column("external_id", SafeText, primary_key=True),
     Column("run", RowNumber, ForeignKey("runs.number", ondelete="CASCADE"), nullable=False),
     Index("inbound_by_run", "run"),
-)
-
-# The sub-agents of turns.
-sub_agents = Table(
-    "sub_agents",
-    metadata,
-    Column("number", RowNumber, primary_key=True),
-    Column("id", SafeText, nullable=False, unique=True),
-    Column("task_id", SafeText, nullable=False),
-    Column("parent_id", SafeText, nullable=False),
-    Column("agent", SafeText, nullable=False),
-    Column("session_id", SafeText, nullable=False),
-    Column("principal", SafeText, nullable=False),
-    Column("task", SafeText, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("depth", Integer, nullable=False),
-    Column("created_at", UtcTime, nullable=False),
-    Column("finished_at", UtcTime),
-    Column("detail", SafeText, nullable=False),
-    Column("cancel_requested", Boolean, nullable=False),
-    Index("sub_agents_by_task", "task_id"),
-    Index("sub_agents_by_session", "session_id"),
-    Index("sub_agents_by_principal", "principal", "state"),
 )

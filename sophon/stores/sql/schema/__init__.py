@@ -26,67 +26,40 @@ from sophon.stores.sql.schema.session_tables import (
     sessions,
     texts,
 )
+from sophon.stores.sql.schema.turn_tables import journal, sub_agents, turn_traces
 from sophon.stores.sql.schema.usage_tables import attempts, budget_alerts, reservations, spending
-from sophon_hosting.store.tables.channel_tables import IS_DEAD_LETTER, channel_state, outbound
-from sophon_hosting.store.tables.event_tables import event_logs, events, traces, turn_traces
-from sophon_hosting.store.tables.run_tables import (
-    IS_OPEN,
-    IS_SIGNALLED,
-    IS_UNFINISHED,
-    IS_UNSUCCESSFUL,
-    approvals,
-    checkpoint_logs,
-    inbound,
-    journal,
-    runs,
-    sub_agents,
-)
 
 CHAIN_TABLES = tuple(metadata.tables.values())
 """The tables of the store of a chain; who stores more adds those of its `StorePart`s."""
 
 __all__ = [
     "CHAIN_TABLES",
-    "IS_DEAD_LETTER",
-    "IS_OPEN",
-    "IS_SIGNALLED",
-    "IS_UNFINISHED",
-    "IS_UNSUCCESSFUL",
-    "approvals",
     "attachment_uses",
     "attachments",
     "attempts",
     "audit",
     "audit_chain",
     "budget_alerts",
-    "channel_state",
-    "checkpoint_logs",
     "data_labels",
-    "event_logs",
-    "events",
     "feedback",
     "grants",
-    "inbound",
     "journal",
     "leases",
     "memories",
     "message_index",
     "metadata",
-    "outbound",
     "preferences",
     "probes",
     "rate_events",
     "records",
     "reservations",
     "route_averages",
-    "runs",
     "sessions",
     "snapshot_chains",
     "snapshots",
     "spending",
     "sub_agents",
     "texts",
-    "traces",
     "trajectories",
     "turn_traces",
     "vectors",

@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from sophon_hosting.store.runs.contract import InboundKey, Run
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
+from sophon_hosting.store.runs.contract import InboundKey, Run
 
 
 async def make(client: httpx.AsyncClient, **body: object) -> httpx.Response:

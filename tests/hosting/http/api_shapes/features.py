@@ -3,11 +3,11 @@
 import asyncio
 
 from sophon.learning.trajectories import Trajectory
-from sophon_hosting.store.runs.contract import InboundKey, Run
 from sophon.stores import MemoryEntry
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.queue.contract import QueueEntry
+from sophon_hosting.store.runs.contract import InboundKey, Run
 from tests.hosting.features.imports.exports import chatgpt_conversation, claude_conversation, zipped
 from tests.hosting.http.api_shapes.served import PATIENCE_SECONDS, Served
 

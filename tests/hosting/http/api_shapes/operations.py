@@ -4,8 +4,8 @@ import asyncio
 import logging
 
 from sophon.skills.custom_tools import CustomToolDraft
-from sophon_channels.outbound_entry import OutboundEntry
 from sophon.stores.route_averages.contract import RouteObservation
+from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.features.mcp.feature import MCP_SERVERS
 from sophon_hosting.queue.contract import QueueEntry
 from tests.hosting.features.settings.conftest import KEY, Provider

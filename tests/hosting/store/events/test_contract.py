@@ -6,11 +6,10 @@ from datetime import timedelta
 import pytest
 
 from sophon.errors import NotFound
-from sophon_hosting.store.events.contract import LoggedEvent
-from sophon_channels.outbound_entry import OutboundEntry
 from sophon.stores import Store
 from sophon.testing import VirtualClock
-from sophon_hosting.store.events.contract import LogPosition
+from sophon_channels.outbound_entry import OutboundEntry
+from sophon_hosting.store.events.contract import LoggedEvent, LogPosition
 
 
 def events(*names: str) -> list[LoggedEvent]:

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sophon.errors import IllegalTransition, NotFound
-from sophon_channels.outbound_entry import OutboundEntry, OutboundStatus
-from sophon_hosting.store.runs.contract import Run
 from sophon.stores import Store
 from sophon.testing import VirtualClock
+from sophon_channels.outbound_entry import OutboundEntry, OutboundStatus
 from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import Run
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(seconds=30)

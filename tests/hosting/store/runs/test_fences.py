@@ -10,14 +10,13 @@ from sophon.approvals import ApprovalRequest
 from sophon.errors import Busy
 from sophon.messages import Message, ToolCall, ToolResult, Usage
 from sophon.stores import JournalEntry, SessionRecord, Store
-from sophon_hosting.store.events.contract import LoggedEvent
-from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.store.runs.contract import Run, RunOutcome
 from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.unit_of_work import UnitOfWork
 from sophon.stores.usage.contract import Period, UsageRow
 from sophon.tools.tool import Risk
-from sophon_hosting.store.runs.contract import PendingRun
+from sophon_channels.outbound_entry import OutboundEntry
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import PendingRun, Run, RunOutcome
 from sophon_hosting.store.runs.sql_transactions import checkpoint_write
 from tests.units_of_work import approval_write, call_write, store_checkpoint
 

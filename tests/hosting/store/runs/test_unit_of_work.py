@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 import pytest
 
 from sophon.errors import SophonError
-from sophon_hosting.store.runs.contract import Run, RunOutcome
 from sophon.stores import Store
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.data_labels.contract import LabelWrite, file_key
@@ -16,7 +15,7 @@ from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.traces.contract import TraceWrite
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
-from sophon_hosting.store.runs.contract import InboundKey, LogWrite
+from sophon_hosting.store.runs.contract import InboundKey, LogWrite, Run, RunOutcome
 from sophon_hosting.store.runs.sql_transactions import checkpoint_write
 from tests.sophon.stores.data_labels.test_contract import SECRET
 from tests.sophon.stores.route_averages.test_contract import observed

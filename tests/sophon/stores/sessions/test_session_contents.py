@@ -6,11 +6,11 @@ import pytest
 
 from sophon.errors import NotFound
 from sophon.messages import Message
-from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
-from sophon_hosting.store.events.contract import LoggedEvent
-from sophon_channels.outbound_entry import OutboundEntry
 from sophon.stores import SessionRecord, Store
 from sophon.testing import VirtualClock
+from sophon_channels.outbound_entry import OutboundEntry
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
 
 KEY = InboundKey("telegram", "bot-1", "42")
 HELLO = SessionRecord("message", "r", Message("user", "hello"))

@@ -13,11 +13,11 @@ import pytest
 
 from sophon.errors import NotFound
 from sophon.messages import Message
-from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
-from sophon_hosting.store.events.contract import LoggedEvent
-from sophon_channels.outbound_entry import OutboundEntry
 from sophon.stores import SessionRecord
 from sophon.testing import VirtualClock
+from sophon_channels.outbound_entry import OutboundEntry
+from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

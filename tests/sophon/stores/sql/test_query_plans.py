@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import Connection, Engine, event, select
 from sqlalchemy.dialects import sqlite
 
-from sophon.stores.sql.schema import runs
 from sophon.testing import VirtualClock
 from sophon_hosting.store.runs.sql_statements import FIRST_EARLIER
 from sophon_hosting.store.sql_host_store import SqlHostStore
+from sophon_hosting.store.tables import runs
 from tests.databases import copy_database
 
 

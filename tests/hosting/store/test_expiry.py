@@ -7,11 +7,11 @@ import pytest
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import NotFound
 from sophon.messages import ToolCall, ToolResult, Usage
-from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
-from sophon_channels.outbound_entry import OutboundEntry
 from sophon.stores import Period, Store, UsageRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
+from sophon_channels.outbound_entry import OutboundEntry
+from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
 
 KEY = InboundKey("telegram", "bot", "1")
 DONE = RunOutcome("completed", {"text": "hello"})
@@ -91,7 +91,7 @@ async def test_the_journal_of_an_ended_run_expires(store: Store, clock: VirtualC
     for run_id in ("r", "r/step", "open", "elsewhere"):
         await store.journal.start(run_id, "c", "pay")
     await store.journal.finish("open", ToolResult("c", "pay", "paid"))
-    assert await store.journal.expire(after) == 2
+    assert await store.runs.expire_journal(after) == 2
     assert await store.journal.load_entries("r/step") == {}
     assert (
         list(await store.journal.load_entries("open")) == list(await store.journal.load_entries("elsewhere")) == ["c"]
