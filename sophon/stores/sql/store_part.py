@@ -1,4 +1,4 @@
-"""Part of an SQL store that its own repositories do not know: tables of somebody else, and their rows' lives."""
+"""Base class of repositories that are added to an SQL store, with their tables and the lifetime of their rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
