@@ -42,7 +42,7 @@ def test_no_package_and_no_module_imports_itself_through_others(graph: grimp.Imp
         ("sophon.context.context", "sophon.services", "sophon"),
         ("sophon.tools.tool", "sophon.context.context", "sophon"),
         ("sophon_hosting.runs.outcomes", "sophon_hosting.host", "sophon_hosting"),
-        ("sophon_hosting.store.runs.contract", "sophon.stores.contract", "sophon.stores"),
+        ("sophon.stores.usage.contract", "sophon.stores.contract", "sophon.stores"),
     ],
 )
 def test_an_import_that_points_up_is_found(graph: grimp.ImportGraph, importer: str, imported: str, cycle: str) -> None:

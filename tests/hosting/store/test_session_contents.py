@@ -78,12 +78,12 @@ async def test_a_turn_that_outlives_its_session_brings_nothing_back(store: Store
     assert await store.sessions.list() == []
 
 
-async def test_a_session_with_the_same_id_begins_anew(host_store: Store):
-    await fill(host_store, "s", "r", KEY)
-    await host_store.sessions.delete("s")
-    assert (await host_store.runs.accept(Run("r", "s", "bob"), KEY)).created
-    assert await host_store.events.append("s", [LoggedEvent("task_queued", {})]) == 1
-    assert (await host_store.sessions.get("s")).owner == "bob"
+async def test_a_session_with_the_same_id_begins_anew(store: Store):
+    await fill(store, "s", "r", KEY)
+    await store.sessions.delete("s")
+    assert (await store.runs.accept(Run("r", "s", "bob"), KEY)).created
+    assert await store.events.append("s", [LoggedEvent("task_queued", {})]) == 1
+    assert (await store.sessions.get("s")).owner == "bob"
 
 
 async def test_a_fork_takes_neither_runs_nor_events_with_it(store: Store):
