@@ -44,7 +44,7 @@ def place(chain: Pipeline, added: Iterable[Middleware], order: Sequence[str] = (
         position = _find_position(each, found, order)
         if position is not None:
             found.insert(position, each)
-    front = 1 if read_order_constraints(chain[0]).first else 0
+    front = 1 if len(chain) and read_order_constraints(chain[0]).first else 0
     found[front:front] = outermost  # never left out: a model call that is not hooked shows what it must not
     return chain if len(found) == len(chain) else type(chain).compose(*found)
 

@@ -91,8 +91,8 @@ async def test_a_host_extends_the_store_of_a_chain_that_it_is_given(url: str, is
         await store.open()
         await store.sessions.get_or_create("before")
     services = Services(store=store)
-    async with Host(services, Pipeline([])):
-        own = host_store(services)
+    async with Host(services, Pipeline([])) as host:
+        own = host_store(host.services)
         assert await own.api_tokens.list() == []
         assert isinstance(own.part(_Other), _Other)
         assert (await own.sessions.find("before") is not None) == is_open
@@ -105,7 +105,7 @@ async def test_a_host_that_is_started_over_open_services_makes_its_tables(url: s
     async with Services(store=SqlStore(url, folder=tmp_path)) as services:
         host = Host(services, Pipeline([]))
         await host.start()
-        assert await host_store(services).api_tokens.list() == []
+        assert await host_store(host.services).api_tokens.list() == []
         await host.shutdown()
 
 
@@ -116,5 +116,5 @@ def test_a_host_refuses_the_default_store_of_services() -> None:
 
 async def test_the_store_of_the_settings_becomes_one_of_a_host(tmp_path: Path) -> None:
     services = Services.from_settings(environment={}, folder=tmp_path)
-    async with Host(services, Pipeline([])):
-        assert await host_store(services).api_tokens.list() == []
+    async with Host(services, Pipeline([])) as host:
+        assert await host_store(host.services).api_tokens.list() == []
