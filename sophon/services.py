@@ -320,7 +320,7 @@ class Services:
 
         A principal without an entry of their own counts as an operator if the host says so.
         """
-        from sophon.routing.explanation import explain_route  # lazy, as for the router
+        from sophon.routing.route_explanation import explain_route  # lazy, as for the router
 
         return await explain_route(
             text,

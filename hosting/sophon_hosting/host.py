@@ -31,8 +31,8 @@ from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
-from sophon_hosting.queue.factory import build_memory_queue
 from sophon_hosting.queue.health import QueueHealth
+from sophon_hosting.queue.queue_factory import build_memory_queue
 from sophon_hosting.retention import RetentionSweep, Sweep
 from sophon_hosting.run_execution import AgentChains, RunExecution
 from sophon_hosting.runs.active_runs import ActiveRuns

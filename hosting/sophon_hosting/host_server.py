@@ -17,16 +17,16 @@ from sophon.services import Services
 from sophon.settings import has_several_users
 from sophon.settings.loader import LoadedSettings
 from sophon.stores.factory import MEMORY_SCHEME
-from sophon_hosting.channels.factory import ConfiguredChannel, create_channels
+from sophon_hosting.channels.channel_factory import ConfiguredChannel, create_channels
+from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
 from sophon_hosting.channels.inbound.transcription import create_transcriber
-from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.channels.outbound.speech_synthesis import create_speech_synthesizer
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.login_throttle import FORGET_SECONDS, LoginThrottle
 from sophon_hosting.client_api.shared_login_failures import SharedLoginFailures
 from sophon_hosting.client_api.token_authentication import TokenAuthenticator
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
-from sophon_hosting.fanout.factory import build_fanout
+from sophon_hosting.fanout.fanout_factory import build_fanout
 from sophon_hosting.features.feature import HostProcess
 from sophon_hosting.features.lifecycle import (
     BEFORE_CLIENTS,
@@ -61,7 +61,7 @@ from sophon_hosting.observability.metrics import Metrics
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.contract import QueueStatistics, TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
-from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.queue.queue_factory import build_queue
 from sophon_hosting.runs.outbound import OutboundBuilder
 from sophon_hosting.runs.outcomes import RecordUse
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS

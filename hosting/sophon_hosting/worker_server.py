@@ -32,7 +32,7 @@ from sophon_hosting.host_server import (
 )
 from sophon_hosting.http.health import health_routes
 from sophon_hosting.leadership.membership import GroupMembership, is_group
-from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.queue.queue_factory import build_queue
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.factory import extend_store

@@ -8,16 +8,16 @@ if TYPE_CHECKING:
     from sophon_middlewares.decisions.decision_layer import DecisionLayer
     from sophon_middlewares.guards.audit import Audit
     from sophon_middlewares.guards.authorization import Authorization
-    from sophon_middlewares.guards.information_flow import InformationFlow
+    from sophon_middlewares.guards.information_flow.information_flow import InformationFlow
     from sophon_middlewares.guards.integrity import Integrity
     from sophon_middlewares.guards.intent_gate import IntentGate
     from sophon_middlewares.guards.off_the_record import OffTheRecord
     from sophon_middlewares.guards.personal_data import MaskPersonalData
     from sophon_middlewares.guards.protection import Protection
     from sophon_middlewares.guards.rate_limit import RateLimit
-    from sophon_middlewares.guards.redaction import Redaction
-    from sophon_middlewares.guards.reply_redaction import ReplyRedaction
-    from sophon_middlewares.guards.shield import Shield
+    from sophon_middlewares.guards.redaction.redaction import Redaction
+    from sophon_middlewares.guards.redaction.reply_redaction import ReplyRedaction
+    from sophon_middlewares.guards.shield.shield import Shield
     from sophon_middlewares.guards.simulation import Simulation
     from sophon_middlewares.guards.snapshot import Snapshot
     from sophon_middlewares.guards.unsandboxed_programs import Sandbox
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from sophon_middlewares.replies.url_outcomes import UrlOutcomes
     from sophon_middlewares.stages.assembler import Assembler
     from sophon_middlewares.stages.call_limit import RequestBudget
+    from sophon_middlewares.stages.model_transport import Transport
     from sophon_middlewares.stages.published_settings import ChainDefaults
     from sophon_middlewares.stages.published_stage import PublishedStage
     from sophon_middlewares.stages.sequential_execution import SequentialExecution
     from sophon_middlewares.stages.stage_mark import StageMark
     from sophon_middlewares.stages.tool_split import ToolSplit
     from sophon_middlewares.stages.tools_on_demand import ToolsOnDemand
-    from sophon_middlewares.stages.transport import Transport
     from sophon_middlewares.traces.trace import Trace
 
 _HOMES = {
@@ -66,7 +66,7 @@ _HOMES = {
     "Classification": "sophon_middlewares.learning.classification",
     "ContextWindow": "sophon_middlewares.outer.context_window.context_window",
     "DecisionLayer": "sophon_middlewares.decisions.decision_layer",
-    "InformationFlow": "sophon_middlewares.guards.information_flow",
+    "InformationFlow": "sophon_middlewares.guards.information_flow.information_flow",
     "Integrity": "sophon_middlewares.guards.integrity",
     "IntentGate": "sophon_middlewares.guards.intent_gate",
     "Learning": "sophon_middlewares.learning.learning",
@@ -80,15 +80,15 @@ _HOMES = {
     "PromptToolBridge": "sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge",
     "Protection": "sophon_middlewares.guards.protection",
     "RateLimit": "sophon_middlewares.guards.rate_limit",
-    "Redaction": "sophon_middlewares.guards.redaction",
-    "ReplyRedaction": "sophon_middlewares.guards.reply_redaction",
+    "Redaction": "sophon_middlewares.guards.redaction.redaction",
+    "ReplyRedaction": "sophon_middlewares.guards.redaction.reply_redaction",
     "RequestBudget": "sophon_middlewares.stages.call_limit",
     "ResponseValidator": "sophon_middlewares.replies.response_validator",
     "Sandbox": "sophon_middlewares.guards.unsandboxed_programs",
     "Scoring": "sophon_middlewares.learning.scoring",
     "SequentialExecution": "sophon_middlewares.stages.sequential_execution",
     "SessionEvents": "sophon_middlewares.outer.session_events.session_events",
-    "Shield": "sophon_middlewares.guards.shield",
+    "Shield": "sophon_middlewares.guards.shield.shield",
     "Simulation": "sophon_middlewares.guards.simulation",
     "SkillCalls": "sophon_middlewares.outer.prompt_tool_bridge.skill_calls",
     "Snapshot": "sophon_middlewares.guards.snapshot",
@@ -99,7 +99,7 @@ _HOMES = {
     "SystemPrompt": "sophon_middlewares.prompt.system_prompt",
     "ToolsOnDemand": "sophon_middlewares.stages.tools_on_demand",
     "Trace": "sophon_middlewares.traces.trace",
-    "Transport": "sophon_middlewares.stages.transport",
+    "Transport": "sophon_middlewares.stages.model_transport",
     "UrlOutcomes": "sophon_middlewares.replies.url_outcomes",
 }
 

@@ -101,7 +101,7 @@ class _PartsBuilder:
     def _add_models(self) -> list[Provider] | None:
         """Create the providers of the settings, if none were passed; return those in use, None if some cannot be."""
         if self._parts.providers is None and (self._uses_defaults or self._settings.providers):
-            from sophon.models.providers.factory import create_providers  # lazy: few programs configure models
+            from sophon.models.providers.provider_factory import create_providers  # lazy: few programs configure models
 
             self._parts.providers = collect_problems(
                 lambda: create_providers(
@@ -141,7 +141,7 @@ class _PartsBuilder:
         parts, embeddings = self._parts, self._settings.embeddings
         if not needs_embedder(self._settings, uses_defaults=self._uses_defaults):
             return
-        from sophon.models.embeddings.factory import create_cached_embedder  # lazy, as above
+        from sophon.models.embeddings.embedder_factory import create_cached_embedder  # lazy, as above
         from sophon.stores.vectors.policies import create_policy_cache
 
         prices = self._settings.budget.default_price_pair

@@ -11,7 +11,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.actions import Action, matches_any, only_reads
 from sophon.decisions.intent_families import find_family
-from sophon.decisions.languages.claims.search import (
+from sophon.decisions.languages.claims.claim_search import (
     CLAIM_PATTERNS,
     LOOKUP,
     MAX_SENTENCE,

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.decisions.family_patterns import is_internal
 from sophon.decisions.fast_path_families import FAMILIES, FastPathFamily
-from sophon.decisions.patterns import is_internal
 
 MAX_CHARACTERS: Final = 300
 """A longer message has no fast path."""

@@ -7,9 +7,9 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.actions import only_reads
 from sophon.decisions.intent_families import find_family
-from sophon.decisions.languages.patterns import CONFIRMATION, REFERENCE
+from sophon.decisions.languages.action_requests import ActionRequest, find_action_request, find_name, names_tool
+from sophon.decisions.languages.request_patterns import CONFIRMATION, REFERENCE
 from sophon.decisions.languages.text import fold_text
-from sophon.decisions.languages.wishes import Wish, find_name, find_wish, names_tool
 
 IntentLabel = Literal["explicit", "context_allowed", "inferred_blocked", "non_side_effect"]
 
@@ -54,7 +54,7 @@ def judge_intent(
         return ONLY_READS
     text = texts[-1] if texts else ""
     family = find_family(tool)
-    wish = _judge_wish(tool, family, text)
+    wish = _judge_action_request(tool, family, text)
     if wish == "asked":
         label: IntentLabel = "explicit"
     elif _refers_to(tool, family, text, texts[-RECENT_TEXTS:-1], recent_tools):
@@ -67,10 +67,10 @@ def judge_intent(
     return Intent(False, "inferred_blocked", wrong) if wrong else Intent(True, label)
 
 
-def _judge_wish(tool: str, family: str, text: str) -> Wish:
+def _judge_action_request(tool: str, family: str, text: str) -> ActionRequest:
     if not family:
         return find_name(text, _NAME_WORD.findall(tool.replace("_", " ")))
-    found = find_wish(text, family)
+    found = find_action_request(text, family)
     # Who writes the name of the tool asks for it, unless an understood message asks about it.
     return "asked" if found == "unclear" and names_tool(text, tool) else found
 
@@ -81,7 +81,7 @@ def _refers_to(tool: str, family: str, text: str, earlier: Sequence[str], recent
     if tool in recent_tools and REFERENCE.search(folded) is not None:
         return True
     return CONFIRMATION.match(folded) is not None and any(
-        _judge_wish(tool, family, each) == "asked" for each in earlier
+        _judge_action_request(tool, family, each) == "asked" for each in earlier
     )
 
 

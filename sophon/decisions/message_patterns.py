@@ -1,11 +1,11 @@
-"""Patterns of messages in the notation of `sophon.decisions.grammar`: of whole messages, and of phrases in them."""
+"""Patterns of messages in the notation of `sophon.decisions.message_grammar`: whole messages, and phrases in them."""
 
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from sophon.decisions.grammar import Grammar, to_expression
+from sophon.decisions.message_grammar import Grammar, to_expression
 from sophon.security.linear_patterns import LinearPattern, compile_linear, make_encodable
 
 _ACCENTED: Final = "áéíóúüñàèìòùâêîôûäëïöÁÉÍÓÚÜÑÀÈÌÒÙÂÊÎÔÛÄËÏÖ’“”«»"

@@ -7,10 +7,10 @@ from typing import Final, Literal
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.decisions.compaction import compact_for_routing
+from sophon.decisions.family_patterns import CONFIRMATION, CREATES_AGENT, QUESTION, Family, count_hits, is_internal
 from sophon.decisions.message_patterns import fold
+from sophon.decisions.message_shortening import shorten_for_routing
 from sophon.decisions.numbers import WORDS, read_number
-from sophon.decisions.patterns import CONFIRMATION, CREATES_AGENT, QUESTION, Family, count_hits, is_internal
 
 Strategy = Literal["direct", "goal", "scheduled_task", "sub_agent", "script"]
 
@@ -99,7 +99,7 @@ def decide(text: str) -> Decided:
 def _decide(text: str) -> Decided:
     if is_internal(text) or len(text.strip()) < MIN_CHARACTERS or CONFIRMATION.match(text[:200]):
         return DIRECT
-    compact = compact_for_routing(text)
+    compact = shorten_for_routing(text)
     hits = count_hits(compact)
     asks = QUESTION.search(compact) is not None
     creates_agent = any(pattern.search(compact) for pattern in CREATES_AGENT)

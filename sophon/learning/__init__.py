@@ -3,8 +3,8 @@
 from sophon.learning.classification import Classified, classify
 from sophon.learning.complexity import complexity, compute_tier
 from sophon.learning.complexity_factors import Factors, complexity_factors
-from sophon.learning.explanation import explain_route
 from sophon.learning.fitness import Fitness, fitness
+from sophon.learning.route_explainer import explain_route
 from sophon.task_types import TASK_TYPES
 
 __all__ = [

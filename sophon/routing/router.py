@@ -13,10 +13,11 @@ from sophon.learning.contract import CachedPolicy, Embedder, PolicyCache, Vector
 from sophon.learning.policy_cache import REFRESH
 from sophon.learning.task_profile import TaskProfile
 from sophon.models.gateway.provider import Candidate, Provider
-from sophon.routing.classifier import Classifier
 from sophon.routing.contract import NO_PERMISSIONS, Booster, RouteDecision, RouteRequest, RoutingStrategy
 from sophon.routing.model_demotion import ModelDemotions
 from sophon.routing.model_directory import ModelDirectory
+from sophon.routing.model_tiers import find_borders
+from sophon.routing.request_classifier import Classifier
 from sophon.routing.route_averages import RouteAverages
 from sophon.routing.route_record import RouteRecord
 from sophon.routing.strategies.capability import CapabilityStrategy
@@ -25,7 +26,6 @@ from sophon.routing.strategies.intelligent import IntelligentRouting
 from sophon.routing.strategies.priority import PriorityRouting
 from sophon.routing.strategies.static import StaticRouting
 from sophon.routing.strategies.tiered import TieredRouting
-from sophon.routing.tiers import find_borders
 from sophon.settings.sections.permissions import RoutingPermissions
 from sophon.settings.sections.routing import LEARNING_STRATEGIES, RoutingSettings, StrategyName
 from sophon.stores.contract import Store

@@ -126,7 +126,7 @@ async def test_an_attached_file_is_as_foreign_as_a_page(attack: Attack, monkeypa
 
     for module in ("sophon.services", "sophon.turn.provenance"):
         monkeypatch.setattr(f"{module}.list_message_sources", nothing)
-    monkeypatch.setattr("sophon_middlewares.guards.flow_taint.list_message_sources", nothing)
+    monkeypatch.setattr("sophon_middlewares.guards.information_flow.session_taint.list_message_sources", nothing)
     assert (await run(attack, ENFORCED, guarded=True)).forbidden  # without the rule that files are sources
 
 

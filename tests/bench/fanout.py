@@ -12,9 +12,9 @@ from redis.asyncio import Redis
 
 from sophon_hosting.fanout.connected import ConnectedFanout
 from sophon_hosting.fanout.contract import HostMessage, SessionAdvanced, WatchStarted
+from sophon_hosting.fanout.fanout_transport import FanoutTransport
 from sophon_hosting.fanout.postgres_notify import PostgresTransport
 from sophon_hosting.fanout.redis_pubsub import RedisTransport
-from sophon_hosting.fanout.transport import FanoutTransport
 
 REDIS = os.environ.get("SOPHON_TEST_REDIS", "redis://127.0.0.1:6379/0")
 POSTGRES = os.environ.get("SOPHON_TEST_POSTGRES", "")

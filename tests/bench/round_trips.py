@@ -13,7 +13,7 @@ from sqlalchemy import make_url
 from sophon import Services
 from sophon.testing import FunctionModel
 from sophon_hosting.host import Host
-from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.queue.queue_factory import build_queue
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from tests.bench.commits import ROUNDS, SETTLE_SECONDS, Commits, Measured, answer, look

@@ -12,7 +12,7 @@ OF_A_TURN = {
     "hosting/sophon_hosting/features/post_turn/answer_evaluation.py": 1,
     "hosting/sophon_hosting/features/post_turn/memory_extraction.py": 1,
     "hosting/sophon_hosting/features/post_turn/title_generation.py": 1,
-    "middlewares/sophon_middlewares/guards/shield_evaluation.py": 1,
+    "middlewares/sophon_middlewares/guards/shield/evaluator.py": 1,
     "middlewares/sophon_middlewares/guards/simulation.py": 1,
     "middlewares/sophon_middlewares/inner/llm_invoker/reply.py": 1,
     "middlewares/sophon_middlewares/inner/llm_invoker/llm_invoker.py": 1,
@@ -30,8 +30,8 @@ OF_THE_GATEWAY = {"sophon/context/context.py": 1}
 """Calls of `gateway.call`."""
 
 OF_A_MODEL = {
-    "sophon/models/gateway/attempt.py": 1,  # the gateway itself, inside of the hooks
-    "sophon/models/providers/factory.py": 1,  # a model around another one
+    "sophon/models/gateway/attempt_runner.py": 1,  # the gateway itself, inside of the hooks
+    "sophon/models/providers/provider_factory.py": 1,  # a model around another one
     "sophon/models/providers/provider_trial.py": 1,  # a fixed text, when a key is tried
     "sophon/testing/fake_models.py": 1,  # a model around another one
 }

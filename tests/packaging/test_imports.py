@@ -65,7 +65,7 @@ def test_a_chain_with_its_own_model_loads_no_kinds_of_providers_and_no_plug_ins(
         "from sophon import Services\nfrom sophon_middlewares.chains import twelve\ntwelve(Services())"
     )
     assert "sophon.services" in loaded
-    assert "sophon.models.providers.factory" not in loaded
+    assert "sophon.models.providers.provider_factory" not in loaded
     assert not [name for name in loaded if name.startswith(("sophon.models.providers.openai", "sophon.plugins."))]
 
 

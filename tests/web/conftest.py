@@ -14,7 +14,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from sophon import Services
 from sophon.models.model import Model
-from sophon_hosting.channels.factory import ConfiguredChannel
+from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.http.web_page import is_page_built
 from sophon_hosting.store.sql_host_store import SqlHostStore

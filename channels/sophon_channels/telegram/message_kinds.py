@@ -4,7 +4,7 @@ A message without any content that is known here comes from a newer Bot API; it 
 """
 
 from sophon_channels.json_fields import JsonObject
-from sophon_channels.message_kinds import UNKNOWN_KIND, build_kinds
+from sophon_channels.kind_treatments import UNKNOWN_KIND, build_kinds
 
 MESSAGE_KINDS = build_kinds(
     ("read", "the text of the message", "text caption"),

@@ -11,7 +11,8 @@ from sophon_channels.json_fields import sanitize_text
 from sophon_channels.outbound_file import build_file_fields
 from sophon_channels.telegram.app_urls import break_app_urls, style_app_urls_as_code
 from sophon_channels.text.markdown import runs_from_markdown
-from sophon_channels.text.styled_text import SpanBudget, StyledRun, TextStyle, WeightedSpan, split_runs, to_plain_text
+from sophon_channels.text.styled_splitting import SpanLimit, WeightedSpan, split_runs
+from sophon_channels.text.styled_text import StyledRun, TextStyle, to_plain_text
 from sophon_channels.text.utf16 import utf16_length
 
 TEXT_LIMIT = 4096
@@ -73,7 +74,7 @@ def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
     first = CAPTION_LIMIT if message.file_path else None
     runs = runs_from_markdown(text) if message.is_markdown else [StyledRun(text)]
     runs = [run for run in style_app_urls_as_code(runs) if run.text]
-    parts = split_runs(runs, PART_LIMIT, first_limit=first, budget=build_entity_budget(runs))
+    parts = split_runs(runs, PART_LIMIT, first_limit=first, span_limit=build_entity_limit(runs))
     rendered: list[dict[str, Any]] = [
         {"html": html_from_runs(part), "plain": break_app_urls(to_plain_text(part))} for part in parts
     ]
@@ -119,14 +120,14 @@ def _button(button: Button) -> dict[str, str]:
     return {**fields, "style": "danger"} if button.is_dangerous else fields
 
 
-def build_entity_budget(runs: Sequence[StyledRun]) -> SpanBudget:
+def build_entity_limit(runs: Sequence[StyledRun]) -> SpanLimit:
     """Return the entities of the runs, as positions in their text, with the budget of one message. Pure.
 
     Telegram formats only the first 100 entities of a message and answers ENTITIES_TOO_LONG to more than about 9,500
     bytes of them, which long URLs reach (tdlib/telegram-bot-api issue 165). What Telegram finds by itself (URLs,
     mentions, hashtags, commands, addresses) counts too.
     """
-    return SpanBudget(list(find_entities(runs)), MAX_ENTITIES)
+    return SpanLimit(list(find_entities(runs)), MAX_ENTITIES)
 
 
 def find_entities(runs: Sequence[StyledRun]) -> Iterator[WeightedSpan]:

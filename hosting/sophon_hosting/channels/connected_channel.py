@@ -13,9 +13,9 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
+from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.channels.chat_profiles import ChatProfiles
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.handler import InboundHandler
 from sophon_hosting.channels.inbound.off_the_record import ChatsOffTheRecord

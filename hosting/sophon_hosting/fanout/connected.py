@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from sophon._python.rate_limited_log import RateLimitedLog
 from sophon_hosting.fanout.contract import FanoutListener
+from sophon_hosting.fanout.fanout_transport import FanoutTransport, TransportLost
 from sophon_hosting.fanout.local import FanoutListeners
 from sophon_hosting.fanout.messages import (
     HintsLost,
@@ -22,7 +23,6 @@ from sophon_hosting.fanout.messages import (
     split_message,
     topic_of,
 )
-from sophon_hosting.fanout.transport import FanoutTransport, TransportLost
 
 log = logging.getLogger("sophon")
 

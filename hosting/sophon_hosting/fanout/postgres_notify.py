@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from sophon.errors import SettingsError
 from sophon.security import hide_url_secrets, redact
-from sophon_hosting.fanout.transport import Receive, TransportLost, Watching
+from sophon_hosting.fanout.fanout_transport import Receive, TransportLost, Watching
 
 MAX_PAYLOAD_BYTES = 7_900
 """PostgreSQL takes payloads shorter than 8,000 bytes."""

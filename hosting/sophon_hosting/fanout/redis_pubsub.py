@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 
 from sophon.errors import SettingsError
 from sophon.security import hide_url_secrets, redact
-from sophon_hosting.fanout.transport import Receive, TransportLost, Watching
+from sophon_hosting.fanout.fanout_transport import Receive, TransportLost, Watching
 
 MAX_PAYLOAD_BYTES = 256 * 1024
 """Redis cuts off who does not read 8 MB in a minute (client-output-buffer-limit)."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sophon.settings.loader import LoadedSettings
     from sophon.tools.tool import Tool
     from sophon_hosting.background_loops import CreateLoops
-    from sophon_hosting.channels.factory import ConfiguredChannel
+    from sophon_hosting.channels.channel_factory import ConfiguredChannel
     from sophon_hosting.channels.outbound.chat_notices import ChatNotice
     from sophon_hosting.events.wire_event import RowBuilder
     from sophon_hosting.host import Host

@@ -37,8 +37,8 @@ from sophon_hosting.hub.protocol.socketio_server import (
 )
 from sophon_hosting.hub.sending.event_encoding import EventEncoder
 from sophon_hosting.hub.sending.packet_queue import TextPacket
-from sophon_hosting.hub.sending.send_budget import SendBudget
 from sophon_hosting.hub.sending.send_buffer import SendBuffer
+from sophon_hosting.hub.sending.send_limit import SendLimit
 from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
@@ -101,7 +101,7 @@ class Hub:
             proxies=TrustedProxies(chosen.trusted_proxies),
         )
         self._encoder = EventEncoder(TextMessage)
-        self._send_budget = SendBudget(self._limits.max_total_buffered_bytes)
+        self._send_limit = SendLimit(self._limits.max_total_buffered_bytes)
         self._dispatcher = PacketDispatcher(self._server, self._limits)
         self._connections: dict[str, HubConnection] = {}
         self._engine_connections: dict[str, EngineConnection] = {}
@@ -173,7 +173,7 @@ class Hub:
             self._background_tasks.start(engine_connection.close())
 
         send_buffer = SendBuffer(
-            engine_connection, TextMessage, self._clock, self._limits, disconnect, self._send_budget
+            engine_connection, TextMessage, self._clock, self._limits, disconnect, self._send_limit
         )
         engine_connection.watch_ping(lambda: send_buffer.has_waiting_request)
         connection = self._connections[connection_id] = HubConnection(connection_id, address, send_buffer)

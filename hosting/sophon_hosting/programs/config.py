@@ -21,7 +21,7 @@ from sophon_hosting.cli.settings_warnings import (
     warning_lines,
 )
 from sophon_hosting.host_chain import build_pipelines
-from sophon_hosting.queue.factory import check_backend
+from sophon_hosting.queue.queue_factory import check_backend
 
 app = command_group("Show, validate and describe the settings.")
 

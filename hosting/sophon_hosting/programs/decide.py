@@ -9,10 +9,10 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.composition.configured_parts import create_skill_catalog
 from sophon.decisions import decide as decide_strategy
 from sophon.decisions import is_low_intent
-from sophon.decisions.compaction import compact_for_routing
 from sophon.decisions.fast_path_families import FAMILIES, FastPathFamily
 from sophon.decisions.fast_path_tools import OfferedTool, find_tool, fit_arguments
 from sophon.decisions.fast_paths import find_family
+from sophon.decisions.message_shortening import shorten_for_routing
 from sophon.errors import SophonError
 from sophon.plugins.entry_points import load_installed_tools
 from sophon.plugins.tool_modules import tools_from_modules
@@ -78,7 +78,7 @@ def decide(
     # A call that answers the message has its own times: the interval is for a model that makes a schedule.
     used = {name: value for name, value in decided.parameters.items() if found is None or name != "interval"}
     lines += [f"{name}: {value}" for name, value in used.items()]
-    if (compact := compact_for_routing(text)) != text.strip():
+    if (compact := shorten_for_routing(text)) != text.strip():
         lines.append(f"decided by: {compact}")
     if is_low_intent(text):
         lines.append("as a first message it says too little: the person is asked back")

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from sophon.errors import InputError, TrialFailed
 from sophon.models.model import ModelInfo
-from sophon.models.providers.factory import select_providers
 from sophon.models.providers.model_listing import ModelListing
+from sophon.models.providers.provider_factory import select_providers
 from sophon.models.providers.provider_types import OFFLINE
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services

@@ -110,7 +110,7 @@ ADDITIONS: Final[tuple[Addition[Services], ...]] = (
 GUARDS: Final[tuple[Addition[GuardsSettings], ...]] = (
     Addition(
         "ReplyRedaction",
-        "sophon_middlewares.guards.reply_redaction",
+        "sophon_middlewares.guards.redaction.reply_redaction",
         "Guards.Redaction.Enabled: replaces secrets in each model call.",
         lambda guards: guards.redaction.enabled,
     ),
@@ -122,7 +122,7 @@ GUARDS: Final[tuple[Addition[GuardsSettings], ...]] = (
     ),
     Addition(
         "Redaction",
-        "sophon_middlewares.guards.redaction",
+        "sophon_middlewares.guards.redaction.redaction",
         "Guards.Redaction.Enabled: replaces secrets in results and replies.",
         lambda guards: guards.redaction.enabled,
     ),
@@ -158,7 +158,7 @@ GUARDS: Final[tuple[Addition[GuardsSettings], ...]] = (
     ),
     Addition(
         "InformationFlow",
-        "sophon_middlewares.guards.information_flow",
+        "sophon_middlewares.guards.information_flow.information_flow",
         "Guards.InformationFlow.Enabled: follows private data and foreign text to where data leaves.",
         lambda guards: guards.information_flow.enabled,
     ),
@@ -170,7 +170,7 @@ GUARDS: Final[tuple[Addition[GuardsSettings], ...]] = (
     ),
     Addition(
         "Shield",
-        "sophon_middlewares.guards.shield",
+        "sophon_middlewares.guards.shield.shield",
         "Guards.Shield.Enabled: judges a call by policy, heuristics, and if configured a model.",
         lambda guards: guards.shield.enabled,
     ),

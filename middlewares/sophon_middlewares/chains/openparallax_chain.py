@@ -5,13 +5,13 @@ from sophon.chain.placement import Additions, compose_with
 from sophon_middlewares.chains.constants import OPENPARALLAX
 from sophon_middlewares.chains.stage_names import as_stage
 from sophon_middlewares.guards.audit import Audit
-from sophon_middlewares.guards.information_flow import InformationFlow
+from sophon_middlewares.guards.information_flow.information_flow import InformationFlow
 from sophon_middlewares.guards.integrity import Integrity
 from sophon_middlewares.guards.protection import Protection
 from sophon_middlewares.guards.rate_limit import RateLimit
-from sophon_middlewares.guards.redaction import Redaction
-from sophon_middlewares.guards.reply_redaction import ReplyRedaction
-from sophon_middlewares.guards.shield import Shield
+from sophon_middlewares.guards.redaction.redaction import Redaction
+from sophon_middlewares.guards.redaction.reply_redaction import ReplyRedaction
+from sophon_middlewares.guards.shield.shield import Shield
 from sophon_middlewares.guards.snapshot import Snapshot
 from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop, LoopOptions
 from sophon_middlewares.inner.approval.approval import Approval

@@ -21,7 +21,7 @@ from sophon_middlewares.guards.judgement import (
     collect_verdicts,
     take_verdicts,
 )
-from sophon_middlewares.guards.model_redaction import is_redacted
+from sophon_middlewares.guards.redaction.model_redaction import is_redacted
 from sophon_middlewares.tool_calls.call_journal import find_earlier_run
 from sophon_middlewares.tool_calls.call_risk import find_call_risk
 from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds, take_person_decision

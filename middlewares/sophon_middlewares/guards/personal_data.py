@@ -13,7 +13,7 @@ from sophon.messages import Message, Reasoning, ToolCall
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.security.personal_data import ALL_KINDS, PersonalDataKind, compile_names
 from sophon.security.placeholders import Placeholders, StreamRestorer
-from sophon_middlewares.guards.model_redaction import rewrite_stream
+from sophon_middlewares.guards.redaction.model_redaction import rewrite_stream
 from sophon_middlewares.tool_calls.result_redaction import MAX_INLINE_CHARACTERS
 
 Names: TypeAlias = Sequence[str] | Callable[[Context], Sequence[str]]

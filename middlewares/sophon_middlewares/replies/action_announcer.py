@@ -6,7 +6,7 @@ from typing import ClassVar
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.decisions.action_claims import announce
-from sophon.decisions.patterns import GOAL_REPORT
+from sophon.decisions.family_patterns import GOAL_REPORT
 from sophon.turn.stage_events import emit_stage
 from sophon_middlewares.replies.turn_actions import (
     has_answer,

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.decisions.request_tiers import REQUEST_BUDGETS, RequestTier, find_request_tier
+from sophon.decisions.work_classes import CALL_LIMITS, WorkClass, find_work_class
 from sophon.errors import BudgetExceeded
 from sophon.extensions import Key
 from sophon.models.model import Call, ModelRequest, ModelResponse
@@ -31,20 +31,20 @@ class RequestBudget:
     acts: ClassVar[Mapping[str, str]] = {"model call": "at most 10, 20 or 36 of them, by the tier of the message"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        tier = find_request_tier(ctx.root.text)
-        with ctx.call_layer(RequestBudgetLayer(ctx.root, tier)):
+        tier = find_work_class(ctx.root.text)
+        with ctx.call_layer(CallLimitLayer(ctx.root, tier)):
             await next(ctx)
         if not ctx.depth and ctx.response is not None and ctx.response.finish_reason != "suspended":
-            emit_stage(ctx, "llm_loop", tier=tier, budget=REQUEST_BUDGETS[tier], calls=ctx.get(_CALLS) or 0)
+            emit_stage(ctx, "llm_loop", tier=tier, budget=CALL_LIMITS[tier], calls=ctx.get(_CALLS) or 0)
 
 
-class RequestBudgetLayer:
+class CallLimitLayer:
     """Call layer of one turn or plan step; the count is that of the whole turn."""
 
     __slots__ = ("_budget", "_root", "_tier")
 
-    def __init__(self, root: Context, tier: RequestTier) -> None:
-        self._root, self._tier, self._budget = root, tier, REQUEST_BUDGETS[tier]
+    def __init__(self, root: Context, tier: WorkClass) -> None:
+        self._root, self._tier, self._budget = root, tier, CALL_LIMITS[tier]
 
     def __call__(self, request: ModelRequest, call: Call) -> Awaitable[ModelResponse]:
         calls = (self._root.get(_CALLS) or 0) + 1

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from sophon.decisions.grammar import Grammar
 from sophon.decisions.grammars import english, spanish
+from sophon.decisions.message_grammar import Grammar
 
 GRAMMARS: Final[Mapping[str, Grammar]] = {
     "en": Grammar(english.GRAMMAR, "en"),

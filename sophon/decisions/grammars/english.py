@@ -1,4 +1,4 @@
-"""English grammar of the decision layer, in the notation of `sophon.decisions.grammar`.
+"""English grammar of the decision layer, in the notation of `sophon.decisions.message_grammar`.
 
 Source: WASP, Decision Layer, fast paths.
 

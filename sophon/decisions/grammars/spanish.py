@@ -1,5 +1,5 @@
-"""Spanish grammar of the decision layer, in the notation of `sophon.decisions.grammar`, without accents. Source:
-WASP, Decision Layer, fast paths.
+"""Spanish grammar of the decision layer, in the notation of `sophon.decisions.message_grammar`, without accents.
+Source: WASP, Decision Layer, fast paths.
 
 Imperatives come with their infinitive, the formal form and pronouns (`envi/a/ame/ar/arme/e/eme`).
 """

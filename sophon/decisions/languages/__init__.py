@@ -6,7 +6,7 @@ from typing import Final
 from sophon.decisions.languages.english import ENGLISH
 from sophon.decisions.languages.french import FRENCH
 from sophon.decisions.languages.german import GERMAN
-from sophon.decisions.languages.grammar import Grammar
+from sophon.decisions.languages.request_grammar import Grammar
 from sophon.decisions.languages.spanish import SPANISH
 
 GRAMMARS: Final[Mapping[str, Grammar]] = {"en": ENGLISH, "es": SPANISH, "de": GERMAN, "fr": FRENCH}

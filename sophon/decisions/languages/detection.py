@@ -5,7 +5,7 @@ from typing import Final
 
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.languages import GRAMMARS
-from sophon.decisions.languages.patterns import PATTERNS
+from sophon.decisions.languages.request_patterns import PATTERNS
 
 _WORD = lazy_pattern(r"[^\W\d_]+")
 

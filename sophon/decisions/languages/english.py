@@ -1,8 +1,8 @@
-"""English grammar of wishes."""
+"""English grammar of requests."""
 
 from typing import Final
 
-from sophon.decisions.languages.grammar import ADDRESS, FILE_NAME, MACHINE, Grammar, Wishes, split_words
+from sophon.decisions.languages.request_grammar import ADDRESS, FILE_NAME, MACHINE, Grammar, RequestWords, split_words
 
 _FILES = (
     rf"{FILE_NAME}|files?|folders?|director(?:y|ies)|csv|json|spreadsheet|document|to-?do|todos?|(?:\w+ "
@@ -77,8 +77,8 @@ ENGLISH: Final = Grammar(
     confirmations=(
         "yes|yep|yeah|ok|okay|sure|no|please|go ahead|do it|try again|retry|again|once more|do that|sounds good|fine"
     ),
-    wishes={
-        "mail": Wishes(
+    requests={
+        "mail": RequestWords(
             _verbs(
                 r"send|write|reply|forward|e-?mail|mail|respond|notify|tell(?! me\b| us\b)|inform|let \w+ "
                 r"know|draft|(?:answer|message|text) \S+@\S+|(?:answer|message|text) (?:him|her|them|it|this"
@@ -86,7 +86,7 @@ ENGLISH: Final = Grammar(
             ),
             r"e-?mails?|mails?|messages?|repl(?:y|ies)",
         ),
-        "schedule": Wishes(
+        "schedule": RequestWords(
             _verbs(
                 r"remind|schedule|ping me|alert|wake|nudge|notify|let me know|monitor|watch|book|resume"
                 r"|unpause|plan|poke|buzz"
@@ -94,19 +94,19 @@ ENGLISH: Final = Grammar(
             ),
             _REMINDERS,
         ),
-        "schedule_end": Wishes(
+        "schedule_end": RequestWords(
             _verbs(r"stop|cancel|unsubscribe|disable|pause|mute|turn off|quit|skip|end|call off"),
             rf"{_REMINDERS}|tasks?|daily \w+|weekly \w+",
         ),
-        "agent": Wishes(
+        "agent": RequestWords(
             r"(?:sub-?)?agents?|bots?|assistants?|delegate|hand (?:it|this|that) (?:over|off)|in the "
             r"background|continuously"
         ),
-        "goal": Wishes(
+        "goal": RequestWords(
             r"goals?|projects?|work on|achieve|objectives?|report|research|after that|step by step|then|plan"
             r"|milestones?"
         ),
-        "file": Wishes(
+        "file": RequestWords(
             _verbs(
                 r"write|save|store|jot|note|record|append|add|insert|fix|correct|edit|update|change|replace"
                 r"|rename|move|copy|delete"
@@ -116,7 +116,7 @@ ENGLISH: Final = Grammar(
             ),
             _FILES,
         ),
-        "command": Wishes(
+        "command": RequestWords(
             _verbs(
                 r"run|execute|start|launch|install|uninstall|build|compile|test|restart|reboot|deploy"
                 r"|calculate|compute|clone|pull"
@@ -127,7 +127,7 @@ ENGLISH: Final = Grammar(
             rf"{_MACHINE}|files?|folders?|director(?:y|ies)|{FILE_NAME}",
             rf"{_MACHINE}|folders?|director(?:y|ies)|(?:up|running|down|installed|listening|alive)\s*\?*$",
         ),
-        "web": Wishes(
+        "web": RequestWords(
             _verbs(
                 r"post|send|submit|upload|call|publish|update|delete|put|patch|register|sign \w+ up|sign up"
                 r"|subscribe|order|book|buy"
@@ -135,8 +135,8 @@ ENGLISH: Final = Grammar(
             ),
             rf"{ADDRESS}|webhooks?|api|endpoint|form|request",
         ),
-        "memory": Wishes(_verbs(r"forget|delete|remove|erase|wipe|unlearn|clear|drop")),
-        "remember": Wishes(
+        "memory": RequestWords(_verbs(r"forget|delete|remove|erase|wipe|unlearn|clear|drop")),
+        "remember": RequestWords(
             _verbs(
                 r"remember|memori[sz]e|keep in mind|bear in mind|note|save|store|learn|take into account|make "
                 r"a note|write down"

@@ -1,8 +1,16 @@
-"""French grammar of wishes; accents are folded: `é` is `e`, `œ` is `oe`."""
+"""French grammar of requests; accents are folded: `é` is `e`, `œ` is `oe`."""
 
 from typing import Final
 
-from sophon.decisions.languages.grammar import ADDRESS, FILE_NAME, MACHINE, Grammar, Wishes, join_forms, split_words
+from sophon.decisions.languages.request_grammar import (
+    ADDRESS,
+    FILE_NAME,
+    MACHINE,
+    Grammar,
+    RequestWords,
+    join_forms,
+    split_words,
+)
 
 _ENCLITICS = r"(?:-(?:moi|le|la|les|lui|leur|nous|toi))?(?:-(?:le|la|les|moi|lui))?"
 _FILES = rf"{FILE_NAME}|fichiers?|dossiers?|repertoires?|csv|json|tableur|documents?|liste(?: de \w+)?|notes|script"
@@ -92,8 +100,8 @@ FRENCH: Final = Grammar(
         "oui|ouais|ok|okay|d'accord|bien sur|vas-y|fais-le|s'il te plait|stp|encore|encore une "
         "fois|parfait|non|volontiers|allez"
     ),
-    wishes={
-        "mail": Wishes(
+    requests={
+        "mail": RequestWords(
             "|".join(
                 [
                     _er("envoi envoy inform notifi avis transfer"),
@@ -102,7 +110,7 @@ FRENCH: Final = Grammar(
             ),
             r"e-?mails?|mails?|courriels?|messages?|reponse",
         ),
-        "schedule": Wishes(
+        "schedule": RequestWords(
             "|".join(
                 [
                     _er("rappel rappell planifi programm alert surveill reveill avertiss notifi signal reserv"),
@@ -112,15 +120,17 @@ FRENCH: Final = Grammar(
             ),
             _REMINDERS,
         ),
-        "schedule_end": Wishes(
+        "schedule_end": RequestWords(
             "|".join(
                 [_er("arret annul stopp desactiv suspend cess"), _other("suspends suspendre interromps mets_en_pause")]
             ),
             rf"{_REMINDERS}|taches?|quotidien\w*",
         ),
-        "agent": Wishes(r"(?:sous-)?agents?|bots?|assistants?|delegu\w+|en arriere-plan|en continu"),
-        "goal": Wishes(r"objectifs?|projets?|recherches?|rapport|ensuite|apres cela|pas a pas|etape par etape|plan"),
-        "file": Wishes(
+        "agent": RequestWords(r"(?:sous-)?agents?|bots?|assistants?|delegu\w+|en arriere-plan|en continu"),
+        "goal": RequestWords(
+            r"objectifs?|projets?|recherches?|rapport|ensuite|apres cela|pas a pas|etape par etape|plan"
+        ),
+        "file": RequestWords(
             "|".join(
                 [
                     _er(
@@ -136,7 +146,7 @@ FRENCH: Final = Grammar(
             ),
             _FILES,
         ),
-        "command": Wishes(
+        "command": RequestWords(
             "|".join(
                 [
                     _er(
@@ -151,7 +161,7 @@ FRENCH: Final = Grammar(
             rf"{_MACHINE}|fichiers?|dossiers?|repertoires?|{FILE_NAME}",
             rf"{_MACHINE}|tourne|espace|(?:installee?|actif|demarre|lance)\s*\?*$|dossiers?|repertoires?",
         ),
-        "web": Wishes(
+        "web": RequestWords(
             "|".join(
                 [
                     _er(
@@ -163,8 +173,8 @@ FRENCH: Final = Grammar(
             ),
             rf"{ADDRESS}|webhooks?|api|endpoint|formulaire|requete",
         ),
-        "memory": Wishes(_er("oubli supprim effac enlev retir")),
-        "remember": Wishes(
+        "memory": RequestWords(_er("oubli supprim effac enlev retir")),
+        "remember": RequestWords(
             "|".join(
                 [
                     _er("not memoris enregistr gard rappel rappell"),

@@ -1,8 +1,16 @@
-"""German grammar of wishes; accents are folded: `ä` is `a`, `ß` is `ss`."""
+"""German grammar of requests; accents are folded: `ä` is `a`, `ß` is `ss`."""
 
 from typing import Final
 
-from sophon.decisions.languages.grammar import ADDRESS, FILE_NAME, MACHINE, Grammar, Wishes, join_forms, split_words
+from sophon.decisions.languages.request_grammar import (
+    ADDRESS,
+    FILE_NAME,
+    MACHINE,
+    Grammar,
+    RequestWords,
+    join_forms,
+    split_words,
+)
 
 _FILES = (
     rf"{FILE_NAME}|\w{{0,20}}datei(?:en)?|ordner|verzeichnis|csv|json|tabelle|dokument|\w{{0,20}}liste"
@@ -78,8 +86,8 @@ GERMAN: Final = Grammar(
         "ja|jep|ok|okay|klar|gern|gerne|bitte|mach das|mach es|tu das|nochmal|noch mal|noch einmal"
         "|einverstanden|genau|passt|nein"
     ),
-    wishes={
-        "mail": Wishes(
+    requests={
+        "mail": RequestWords(
             "|".join(
                 [
                     _weak("schick send schreib antwort mail verschick versend informier benachrichtig beantwort"),
@@ -88,7 +96,7 @@ GERMAN: Final = Grammar(
             ),
             r"e-?mails?|mails?|nachricht(?:en)?|antwort",
         ),
-        "schedule": Wishes(
+        "schedule": RequestWords(
             "|".join(
                 [
                     _weak("erinner plan weck benachrichtig uberwach beobacht buch"),
@@ -98,7 +106,7 @@ GERMAN: Final = Grammar(
             ),
             _REMINDERS,
         ),
-        "schedule_end": Wishes(
+        "schedule_end": RequestWords(
             "|".join(
                 [
                     _weak("stopp beend pausier deaktivier abbestell storniere stornier"),
@@ -107,11 +115,11 @@ GERMAN: Final = Grammar(
             ),
             rf"{_REMINDERS}|aufgaben?|tagliche\w* \w+",
         ),
-        "agent": Wishes(r"(?:sub-?)?agent(?:en)?|bots?|assistent(?:en)?|delegier\w*|im hintergrund|dauerhaft"),
-        "goal": Wishes(
+        "agent": RequestWords(r"(?:sub-?)?agent(?:en)?|bots?|assistent(?:en)?|delegier\w*|im hintergrund|dauerhaft"),
+        "goal": RequestWords(
             r"ziele?|projekte?|arbeite an|recherchier\w*|bericht|danach|anschliessend|schritt fur schritt|plan"
         ),
-        "file": Wishes(
+        "file": RequestWords(
             "|".join(
                 [
                     _weak(
@@ -128,7 +136,7 @@ GERMAN: Final = Grammar(
             ),
             _FILES,
         ),
-        "command": Wishes(
+        "command": RequestWords(
             "|".join(
                 [
                     _weak(
@@ -146,7 +154,7 @@ GERMAN: Final = Grammar(
             rf"{_MACHINE}|\w{{0,20}}datei(?:en)?|ordner|verzeichnis|{FILE_NAME}",
             rf"{_MACHINE}|lauft|(?:installiert|erreichbar|online)\s*\?*$|ordner|verzeichnis",
         ),
-        "web": Wishes(
+        "web": RequestWords(
             "|".join(
                 [
                     _weak(
@@ -160,8 +168,8 @@ GERMAN: Final = Grammar(
             ),
             rf"{ADDRESS}|webhooks?|api|endpunkt|formular|anfrage",
         ),
-        "memory": Wishes(rf"{_weak('losch entfern streich')}|vergiss|vergessen|vergesst"),
-        "remember": Wishes(
+        "memory": RequestWords(rf"{_weak('losch entfern streich')}|vergiss|vergessen|vergesst"),
+        "remember": RequestWords(
             rf"merke? dir|merken|{_weak('notier speicher')}|behalte?|denke? (?:bitte )?(?:dran|daran)|beachte"
             rf"|berucksichtige|schreib\w* dir auf"
         ),

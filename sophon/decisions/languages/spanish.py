@@ -1,8 +1,16 @@
-"""Spanish grammar of wishes."""
+"""Spanish grammar of requests."""
 
 from typing import Final
 
-from sophon.decisions.languages.grammar import ADDRESS, FILE_NAME, MACHINE, Grammar, Wishes, join_forms, split_words
+from sophon.decisions.languages.request_grammar import (
+    ADDRESS,
+    FILE_NAME,
+    MACHINE,
+    Grammar,
+    RequestWords,
+    join_forms,
+    split_words,
+)
 
 _ENCLITICS = r"(?:me|te|se|nos)?(?:l[oa]s?|les?)?"
 _FILES = (
@@ -78,8 +86,8 @@ SPANISH: Final = Grammar(
     confirmations=(
         "si|vale|claro|ok|okay|intentalo de nuevo|otra vez|adelante|hazlo|de acuerdo|por favor|venga|perfecto"
     ),
-    wishes={
-        "mail": Wishes(
+    requests={
+        "mail": RequestWords(
             "|".join(
                 [
                     _ar("envi mand avis contest notific inform coment"),
@@ -89,7 +97,7 @@ SPANISH: Final = Grammar(
             ),
             r"correos?|e-?mails?|mails?|mensajes?|respuesta",
         ),
-        "schedule": Wishes(
+        "schedule": RequestWords(
             "|".join(
                 [
                     _ar("recuerd record program agend avis despiert vigil monitoriz monitore reanud reserv notific"),
@@ -98,15 +106,15 @@ SPANISH: Final = Grammar(
             ),
             _REMINDERS,
         ),
-        "schedule_end": Wishes(
+        "schedule_end": RequestWords(
             "|".join(
                 [_ar("cancel par paus desactiv silenci anul"), _er("deten suspend interrump"), r"deja de|dejes de"]
             ),
             rf"{_REMINDERS}|diari[oa]",
         ),
-        "agent": Wishes(r"agentes?|bots?|asistentes?|deleg\w{1,6}|en segundo plano|continuamente"),
-        "goal": Wishes(r"objetivos?|proyectos?|metas?|investig\w{1,6}|informe|luego|despues|paso a paso|plan"),
-        "file": Wishes(
+        "agent": RequestWords(r"agentes?|bots?|asistentes?|deleg\w{1,6}|en segundo plano|continuamente"),
+        "goal": RequestWords(r"objetivos?|proyectos?|metas?|investig\w{1,6}|informe|luego|despues|paso a paso|plan"),
+        "file": RequestWords(
             "|".join(
                 [
                     _ar(
@@ -119,7 +127,7 @@ SPANISH: Final = Grammar(
             ),
             _FILES,
         ),
-        "command": Wishes(
+        "command": RequestWords(
             "|".join(
                 [
                     _ar(
@@ -135,7 +143,7 @@ SPANISH: Final = Grammar(
             rf"{_MACHINE}|(?:funcionando|corriendo|levantado|caido|instalad[oa]|activo)\s*\?*$|espacio"
             rf"|carpetas?|directorios?",
         ),
-        "web": Wishes(
+        "web": RequestWords(
             "|".join(
                 [
                     _ar("envi mand public llam actualiz borr registr reserv compr apunt rellen carg"),
@@ -145,8 +153,8 @@ SPANISH: Final = Grammar(
             ),
             rf"{ADDRESS}|webhooks?|api|endpoint|formulario|peticion",
         ),
-        "memory": Wishes(_ar("olvid borr elimin quit")),
-        "remember": Wishes(
+        "memory": RequestWords(_ar("olvid borr elimin quit")),
+        "remember": RequestWords(
             "|".join(
                 [
                     _ar("recuerd record apunt anot memoriz guard"),

@@ -1,248 +1,377 @@
-"""One attempt: reserve budget, call the model once, settle or release the reservation, and record the outcome."""
+"""One attempt: its deadline, and its accounting: reservation, settlement or release, and the usage with its cost."""
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from dataclasses import replace
+from itertools import chain
+from types import TracebackType
+from typing import Any
 
-from sophon.cancellation import Cancellation
-from sophon.errors import AuthenticationFailed, ModelError, Overloaded, ProviderUnavailable, RateLimited
-from sophon.events import AgentStatus, Emit, ModelAttempt
+import anyio
+
+from sophon.clock import Clock
+from sophon.errors import ModelError, ModelTimeout
 from sophon.messages import Usage
-from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS, ApiKeyPool
-from sophon.models.gateway.budget_accounting import Attempt
-from sophon.models.gateway.error_classification import classify_error
-from sophon.models.gateway.options import KEY_COOLDOWN_SECONDS, GatewayDependencies
-from sophon.models.gateway.provider import NEVER, Candidate
-from sophon.models.gateway.response_check import check_reply_size, check_response
-from sophon.models.gateway.streaming import OutputLatch, StreamTap
+from sophon.models.gateway.options import SILENCE_NOTICE_SECONDS, AttemptLimits, GatewayDependencies
+from sophon.models.gateway.streaming import StreamTap
 from sophon.models.model import AttemptOutput, Meter, ModelInfo, ModelRequest, ModelResponse
-from sophon.models.reply_size import ReplySize
-from sophon.traces.trace_context import PROPAGATED, new_span_id
+from sophon.task_timeout import TaskTimeout
+from sophon.visible_text import is_blank
+
+_NOT_SENT = frozenset(
+    {"ConnectError", "ConnectTimeout", "PoolTimeout", "ClientConnectorError", "ConnectionTimeoutError", "gaierror"}
+    | {"ConnectionRefusedError", "LocalProtocolError", "UnsupportedProtocol", "InvalidURL", "ProxyError"}
+    | {"ClientHttpProxyError"}
+)
+"""Types of errors before a request is sent (httpx, aiohttp, the standard library), compared by name."""
+
+_CUT = frozenset(
+    {"ReadError", "WriteError", "CloseError", "RemoteProtocolError", "ServerDisconnectedError", "ClientPayloadError"}
+    | {"ConnectionResetError", "ConnectionAbortedError", "BrokenPipeError", "IncompleteRead", "IncompleteReadError"}
+    | {"ClientOSError"}
+)
+"""Types of errors of a connection that broke after the request was sent."""
+
+_MAX_CAUSES = 10
+
+MAX_REPORTED_TOKENS = 100_000_000
+"""Most input or output tokens that one attempt can have used; a report of more is replaced by an estimate."""
+
+MAX_REPORTED_MICROS = 100_000_000_000
+"""Highest cost that a model may report for one attempt, in micro-USD (100,000 USD)."""
+
+CHECKS_PER_IDLE_TIMEOUT = 4
+"""Checks within the idle timeout: a silent attempt ends at most a quarter of the timeout late."""
 
 
-class AttemptRecord(NamedTuple):
-    """Record of one attempt; `outcome` is `ok`, `cancelled` or the code of the error."""
+class AttemptDeadline(TaskTimeout):
+    """Context manager that ends its body with ModelTimeout when a limit has passed.
 
-    model: str
-    outcome: str
-    duration_ms: int
-    detail: str = ""
-
-
-class AttemptRunner:
-    """Runs the attempts of one call on a candidate and keeps their records; the retry loop is built on it.
-
-    Nothing stays reserved, whatever the outcome: success settles with the reported usage (estimated if there is none);
-    failure releases, or charges what has cost something (see `has_cost`); cancellation charges the input and all that
-    was produced. A model that raises CancelledError although nobody cancelled has failed; one that returns after
-    its timeout has timed out.
+    A timer fires a few times per idle timeout and looks for new pieces: a piece costs nothing, and no task runs. What
+    counts are pieces of text, reasoning and tool calls that are not white space; comments, empty deltas and
+    whatever else keeps a connection busy do not. Without `is_streamed` nobody can see progress, and only the limit on
+    the whole attempt holds. `on_silence` is called once if the reply has not begun after a minute, with the seconds and
+    the limit on them. A body that returns although it was cancelled has timed out, too.
     """
 
     __slots__ = (
-        "_cancellation",
-        "_candidate",
-        "_check",
-        "_context",
-        "_emit",
-        "_following",
-        "_meter",
-        "_output_latch",
-        "records",
+        "_failure",
+        "_limits",
+        "_on_silence",
+        "_progress",
+        "_silent_since",
+        "_waits_for_pieces",
+        "output",
+        "started_at",
+        "tap",
     )
 
     def __init__(
         self,
-        candidate: Candidate,
-        following: Sequence[Candidate],
-        gateway_dependencies: GatewayDependencies,
-        meter: Meter | None,
-        emit: Emit | None,
-        check: Callable[[], None] | None,
-        output_latch: OutputLatch | None,
-        cancellation: Cancellation,
-        records: Sequence[AttemptRecord] = (),
+        clock: Clock,
+        limits: AttemptLimits,
+        output: AttemptOutput,
+        tap: StreamTap | None,
+        started_at: float,
+        *,
+        is_streamed: bool,
+        on_silence: Callable[[float, float | None], None] | None = None,
     ) -> None:
-        self._candidate, self._following = candidate, following
-        self._context = gateway_dependencies
-        self._meter, self._emit, self._check = meter, emit, check
-        self._output_latch, self._cancellation = output_latch, cancellation
-        self.records = records
-        """What became of the attempts, also of those on earlier candidates; a first one that succeeds leaves none."""
+        super().__init__(clock, limits.attempt_timeout_seconds)
+        self._limits = limits
+        self.output, self.tap = output, tap
+        self._progress: _Progress | None = None
+        self.started_at = self._silent_since = started_at
+        self._failure: ModelTimeout | None = None
+        self._on_silence = on_silence
+        self._waits_for_pieces = is_streamed and limits.idle_timeout_seconds is not None
+        if self._waits_for_pieces or limits.first_output_timeout_seconds is not None or on_silence is not None:
+            left = self._seconds_to_next_check(started_at)
+            self._seconds = left if left != float("inf") else None
 
-    @property
-    def has_output(self) -> bool:
-        """Whether text has reached the caller, after which nothing is repeated."""
-        return self._output_latch is not None and self._output_latch.has_output
-
-    async def run_attempt(self, request: ModelRequest, key: str | None) -> ModelResponse:
-        """Call the model once. Raises the provider's error as a ModelError, and BudgetExceeded from the meter."""
-        candidate = self._candidate
-        await self._cancellation.checkpoint(self._context.clock)
-        if self._check is not None:
-            self._check()
-        attempt = self._open_attempt(request, key)
-        if self._meter is not None:
-            attempt.reservation = await self._meter.reserve(attempt.request, attempt.count_input())
-        candidate.provider.attempts += 1
-        propagated = PROPAGATED.get()
-        if propagated is not None:
-            # Until the next attempt or tool call of this task sets its own.
-            attempt.span_id = new_span_id()
-            PROPAGATED.set(propagated.child(attempt.span_id))
-        output = attempt.output
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
-            async with attempt:
-                answer: Any = await candidate.model.complete(attempt.request)
-            if isinstance(answer, ModelResponse):
-                # Noted before the checks: an answer was paid for, also if it turns out to be of no use.
-                output.has_begun, output.usage = True, answer.usage
-            response = check_response(answer)
-            check_reply_size(response, output.size.max_bytes)
-        except asyncio.CancelledError as error:
-            stopped_by_listener = attempt.tap is not None and attempt.tap.listener_error is error
-            if self._cancellation.is_requested or stopped_by_listener:
-                self._record(attempt, "cancelled", await attempt.charge())
-                raise
-            own = _own_cancellation_error(candidate, self.has_output)
-            await self._settle_failure(attempt, own)
-            raise own from error
-        except Exception as error:
-            failure = self._classify(error, attempt.tap)
-            await self._settle_failure(attempt, failure)
-            if failure is error:
-                raise
-            raise failure from error
-        return self._complete_success(attempt, response, await attempt.settle(response))
+            await super().__aexit__(kind, error, trace)
+        except TimeoutError:
+            error = None  # the scope's own cancellation, and not one from outside
+        if self._failure is not None and (error is None or _is_consequence(error)):
+            raise self._failure from error
 
-    def _open_attempt(self, request: ModelRequest, key: str | None) -> Attempt:
-        most = self._context.options.max_reply_bytes
-        if request.max_reply_bytes is not None and request.max_reply_bytes < most:
-            most = request.max_reply_bytes
-        tap, output = None, AttemptOutput(size=ReplySize(most))
-        if self._output_latch is not None:
-            self._output_latch.restart()
-        if request.on_text is not None:
-            streamed = ReplySize(most)
-            tap = StreamTap(request.on_text, self._check, streamed, self._context.clock.monotonic)
-            reasoning_tap = None
-            if request.on_reasoning is not None:
-                reasoning_tap = StreamTap(request.on_reasoning, self._check, streamed, self._context.clock.monotonic)
-                tap.reasoning = reasoning_tap
-            request = request.copy_with(on_text=tap, on_reasoning=reasoning_tap, key=key, output=output)
-        elif request.output is None:
-            request.key, request.output = key, output
+    def _on_timer(self) -> None:
+        now = self._clock.monotonic()
+        if self._waits_for_pieces and self._has_grown():
+            self._silent_since = now
+        self._failure = self._find_passed_limit(now)
+        if self._failure is None:
+            if self._on_silence is not None and now - self.started_at >= SILENCE_NOTICE_SECONDS:
+                self._end_notice(self._on_silence, now)
+            left = self._seconds_to_next_check(now)
+            if left != float("inf"):
+                self._timer = self._clock.call_later(left, self._on_timer)
         else:
-            # A copy, so that a request kept from an earlier attempt still shows the key and the notes of that attempt.
-            request = request.copy_with(key=key, output=output)
-        alternative = self._seconds_to_alternative() if self._following else NEVER
-        limits = self._context.limits_of(self._candidate.provider, seconds_to_alternative=alternative)
-        on_silence = self._report_silence if self._emit is not None else None
-        return Attempt(request, output, tap, self._meter, self._context, limits, on_silence)
+            self._expire()
 
-    def _seconds_to_alternative(self) -> float:
-        """Return the seconds until a candidate that follows can be called; NEVER if none can."""
-        now = self._context.clock.monotonic()
-        return min((each.seconds_until_usable(now) for each in self._following), default=NEVER)
+    def _has_grown(self) -> bool:
+        if self._progress is None:  # most attempts end before the first check
+            self._progress = _Progress(self.output, self.tap)
+        return self._progress.has_grown()
 
-    def _report_silence(self, silent_seconds: float, limit: float | None) -> None:
-        if self._emit is not None:
-            most = "" if limit is None else f"; it is waited for up to {limit:g} s"
-            detail = f"{self._candidate.info.id} has written nothing for {silent_seconds:g} s{most}"
-            self._emit(AgentStatus(status="thinking", detail=detail))
-
-    def _complete_success(self, attempt: Attempt, response: ModelResponse, usage: Usage) -> ModelResponse:
-        """Return the response as a new object, because the model may return the same one again; record the success."""
-        request, tap, keys = attempt.request, attempt.tap, self._candidate.provider.keys
-        if keys is not None and request.key is not None:
-            keys.end_cooldown(request.key, request.model.name)
-        if self._emit is not None or self.records:
-            self._record(attempt, "ok", usage)
-        if tap is not None:
-            # The model did not stream: send its reasoning and its text in one piece each.
-            if tap.reasoning is not None and not tap.reasoning.pieces:
-                tap.reasoning(response.reasoning)
-            if not tap.pieces:
-                tap(response.text)
-        reason = normalise_finish_reason(response)
-        if type(response) is not ModelResponse:
-            return response.copy_with(usage=usage, finish_reason=reason, model=request.model)
-        reasoning, fields = response.reasoning, response.reasoning_fields
-        return ModelResponse(response.text, response.tool_calls, usage, reason, request.model, reasoning, fields)
-
-    def _classify(self, error: Exception, tap: StreamTap | None) -> Exception:
-        """Classify the error; AssertionError and the listener's own exceptions are returned unchanged."""
-        failure = error
-        if not isinstance(error, AssertionError) and (tap is None or not tap.has_raised(error)):
-            provider, name = self._candidate.provider.id, self._candidate.info.name
-            failure = classify_error(error, provider, name, now=self._context.clock.now())
-        if isinstance(failure, ModelError):
-            failure.visible = self.has_output
-        return failure
-
-    async def _settle_failure(self, attempt: Attempt, failure: Exception) -> None:
-        provider, key = self._candidate.provider, attempt.request.key
-        code = str(getattr(failure, "code", type(failure).__name__))
-        provider.failures += 1
-        provider.last_error = code
-        if key is not None and provider.keys is not None:
-            penalise_key(provider.keys, key, self._candidate.info, failure, KEY_COOLDOWN_SECONDS)
-        self._record(attempt, code, await attempt.end_failed(failure), str(failure))
-
-    def _record(self, attempt: Attempt, outcome: str, usage: Usage, detail: str = "") -> None:
-        duration = round((self._context.clock.monotonic() - attempt.started_at) * 1000)
-        model, purpose = attempt.request.model.id, attempt.request.purpose
-        key, keys = attempt.request.key, self._candidate.provider.keys
-        self.records = [*self.records, AttemptRecord(model, outcome, duration, detail)]
-        if self._emit is not None:
-            self._emit(
-                ModelAttempt(
-                    purpose=purpose,
-                    model=model,
-                    outcome=outcome,
-                    duration_ms=duration,
-                    usage=usage,
-                    detail=detail,
-                    key=None if key is None or keys is None else keys.find_number(key),
-                    first_token_ms=find_first_token_ms(attempt.tap, attempt.started_at),
-                    span_id=attempt.span_id,
-                )
-            )
-
-
-def find_first_token_ms(tap: StreamTap | None, started_at: float) -> int | None:
-    """Return the milliseconds to the first text, reasoning included; None if nothing was streamed."""
-    if tap is None:
+    def _find_passed_limit(self, now: float) -> ModelTimeout | None:
+        attempt, idle = self._limits.attempt_timeout_seconds, self._limits.idle_timeout_seconds
+        if attempt is not None and now - self.started_at >= attempt:
+            return ModelTimeout(f"the reply was not complete after {attempt:g} s (Providers[].AttemptTimeout)")
+        if self._waits_for_pieces and idle is not None and now - self._silent_since >= idle:
+            return ModelTimeout(f"the model wrote nothing for {idle:g} s (Providers[].IdleTimeout)")
+        first = self._limits.first_output_timeout_seconds
+        if first is not None and now - self.started_at >= first and not self._has_begun():
+            return ModelTimeout(f"the reply did not begin within {first:g} s (Providers[].FirstOutputTimeout)")
         return None
-    found = [each.first_at for each in (tap, tap.reasoning) if each is not None and each.first_at is not None]
-    return round((min(found) - started_at) * 1000) if found else None
+
+    def _end_notice(self, report: Callable[[float, float | None], None], now: float) -> None:
+        self._on_silence = None
+        if not self._has_begun():
+            limits = self._limits
+            longest = limits.idle_timeout_seconds if self._waits_for_pieces else limits.attempt_timeout_seconds
+            report(now - self.started_at, longest)
+
+    def _has_begun(self) -> bool:
+        """Return whether anything was said. The head of a response is nothing: servers send it and then hang."""
+        said = chain.from_iterable(_list_sources(self.output, self.tap))
+        return bool(self.output.size.values) or any(not is_blank(piece) for piece in said)
+
+    def _seconds_to_next_check(self, now: float) -> float:
+        attempt, idle = self._limits.attempt_timeout_seconds, self._limits.idle_timeout_seconds
+        left = self.started_at + attempt - now if attempt is not None else float("inf")
+        if self._waits_for_pieces and idle is not None:
+            left = min(left, idle / CHECKS_PER_IDLE_TIMEOUT)
+        first = self._limits.first_output_timeout_seconds
+        if first is not None and now - self.started_at < first:
+            left = min(left, self.started_at + first - now)
+        if self._on_silence is not None:
+            left = min(left, self.started_at + SILENCE_NOTICE_SECONDS - now)
+        return left
 
 
-def normalise_finish_reason(response: ModelResponse) -> Literal["stop", "tool_calls", "length"]:
-    """Return `tool_calls` if and only if there are tool calls, else `length` if the model reported it, else `stop`.
+class _Progress:
+    """Watches the pieces of an attempt: what its adapter notes, and what reaches the taps on its stream."""
 
-    A model of one's own may report anything, also what ends a turn in another way, such as `suspended`.
+    __slots__ = ("_output", "_seen", "_sources", "_values")
+
+    def __init__(self, output: AttemptOutput, tap: StreamTap | None) -> None:
+        self._output = output
+        self._sources = _list_sources(output, tap)
+        self._seen = [0] * len(self._sources)
+        self._values = 0
+
+    def has_grown(self) -> bool:
+        """Return whether a piece that is not white space has been added since the last call."""
+        grown = self._output.size.values != self._values
+        self._values = self._output.size.values
+        for position, pieces in enumerate(self._sources):
+            start, self._seen[position] = self._seen[position], len(pieces)
+            grown = grown or any(pieces[index] and not pieces[index].isspace() for index in range(start, len(pieces)))
+        return grown
+
+
+def _list_sources(output: AttemptOutput, tap: StreamTap | None) -> list[Sequence[str]]:
+    """Return the lists that get the pieces of an attempt."""
+    sources: list[Sequence[str]] = [output.pieces]
+    if tap is not None:
+        sources += [tap.pieces, *([tap.reasoning.pieces] if tap.reasoning is not None else [])]
+    return sources
+
+
+def _is_consequence(error: BaseException) -> bool:
+    """Return whether an error may come from the cancellation: a failed test and a cancellation from outside do not."""
+    return isinstance(error, Exception) and not isinstance(error, AssertionError)
+
+
+class Attempt(AttemptDeadline):
+    """One attempt, which ends with exactly one of `settle`, `charge` and `release`; as a context manager its deadline.
+
+    One object for both, because every model call makes one. The meter must undo a reservation whose caller is
+    cancelled, and must complete a settlement or release even so: shielding scopes here would cost every attempt more
+    than the accounting itself. Without a meter only the usage is computed.
     """
-    if response.tool_calls:
-        return "tool_calls"
-    return "length" if response.finish_reason == "length" else "stop"
+
+    __slots__ = ("_estimated", "_meter", "_tokens", "request", "reservation", "span_id")
+
+    def __init__(
+        self,
+        request: ModelRequest,
+        output: AttemptOutput,
+        tap: StreamTap | None,
+        meter: Meter | None,
+        gateway_dependencies: GatewayDependencies,
+        limits: AttemptLimits,
+        on_silence: Callable[[float, float | None], None] | None = None,
+    ) -> None:
+        clock = gateway_dependencies.clock
+        is_streamed = tap is not None and request.model.streaming
+        super().__init__(clock, limits, output, tap, clock.monotonic(), is_streamed=is_streamed, on_silence=on_silence)
+        self.request = request
+        self._tokens = gateway_dependencies.tokens
+        self._meter = meter
+        self._estimated = 0
+        self.span_id = ""
+        """Id of the span that the provider gets as its caller, if the trace is passed on."""
+        self.reservation: Any = None
+        """What the meter returned for the worst case of the attempt; None without a meter."""
+
+    async def settle(self, response: ModelResponse) -> Usage:
+        """Settle a successful attempt with the reported usage; return the usage.
+
+        What the report lacks, also half of it, is estimated; a report that cannot be true counts as none.
+        """
+        try:
+            usage = self._usage(response.usage, response)
+        except BaseException:
+            await self.release()
+            raise
+        if self._meter is not None:
+            await self._meter.settle(self.reservation, self.request, usage)
+        return usage
+
+    async def charge(self) -> Usage:
+        """Settle an interrupted attempt with what was reported, else its input and all that it produced."""
+        usage = self._usage(self.output.usage, None)
+        # Shielded, because the turn may already be cancelled.
+        with anyio.CancelScope(shield=True):
+            if self._meter is not None:
+                await self._meter.settle(self.reservation, self.request, usage)
+        return usage
+
+    async def end_failed(self, failure: Exception) -> Usage:
+        """Charge a failed attempt if it has cost something, else release its reservation; return the usage."""
+        produced = self.tap.produced_text if self.tap is not None else ""
+        return await (self.charge() if has_cost(failure, self.output, produced) else self.release())
+
+    async def release(self) -> Usage:
+        """Release the reservation of a failed attempt, which cost nothing; return an empty usage."""
+        if self._meter is not None:
+            await self._meter.release(self.reservation)
+        return Usage()
+
+    def _usage(self, report: object, response: ModelResponse | None) -> Usage:
+        """Return the usage of an answer, or without a `response` of what was produced before the attempt ended."""
+        reported, model = read_reported_usage(report), self.request.model
+        if reported is None:
+            return usage_with_cost(model, self.count_input(), self._output_tokens(response))
+        if reported.input_tokens and self._estimated:
+            self._tokens.update_calibration(model.id, self._estimated, reported.input_tokens)
+        if self.output.is_half_usage:
+            reported = replace(
+                reported,
+                input_tokens=reported.input_tokens or self.count_input(),
+                output_tokens=reported.output_tokens or self._output_tokens(response),
+            )
+        if reported.cost_micros or (model.prices is None and model.hosting != "hosted"):
+            return reported
+        priced = usage_with_cost(model, reported.input_tokens, reported.output_tokens, reported.cached_input_tokens)
+        return replace(priced, reasoning_tokens=reported.reasoning_tokens)
+
+    def _output_tokens(self, response: ModelResponse | None) -> int:
+        """Return the tokens of the response; without one those of what was streamed, or of what the model noted, which
+        contains the calls, if more.
+        """
+        if response is not None:
+            return self._tokens.count_response(response)
+        streamed = self._tokens.count_text(self.tap.produced_text) if self.tap is not None else 0
+        return max(streamed, self._tokens.count_text("".join(self.output.pieces)))
+
+    def count_input(self) -> int:
+        """Return the calibrated tokens of the request."""
+        if not self._estimated:
+            counted = self.request.input_tokens
+            self._estimated = self._tokens.count_request(self.request) if counted is None else counted
+        return self._tokens.calibrate(self._estimated, self.request.model.id)
 
 
-def penalise_key(keys: ApiKeyPool, key: str, model: ModelInfo, failure: Exception, cooldown_seconds: float) -> None:
-    """Apply a failure to its key: a rate limit (429) or an overload (529) starts a cool-down for this model; 401 and
-    403 disable the key. The provider is believed for an hour at most. Source: Sophon's guide, LLM invoker.
+def has_cost(failure: Exception, output: AttemptOutput | None, produced: str) -> bool:
+    """Return whether a failed attempt is charged: its input at least, and what it produced.
+
+    A provider bills the input once it has begun to work, and nobody tells us when that was. An attempt that was sent
+    and timed out, or whose connection broke, therefore counts as begun: a limit that is reached too early can be
+    raised, the money of eighty requests that were never counted is gone. An attempt that was not sent (no connection),
+    or that the provider answered with an HTTP error, is billed by none.
     """
-    if isinstance(failure, AuthenticationFailed):
-        keys.disable_key(key)
-    elif isinstance(failure, RateLimited | Overloaded):
-        retry_after = failure.retry_after
-        seconds = cooldown_seconds if retry_after is None else min(retry_after, MAX_COOLDOWN_SECONDS)
-        keys.cool_down(key, seconds, model.name, is_provider_requested=retry_after is not None)
+    if produced or (output is not None and (output.usage is not None or output.pieces)):
+        return True
+    if not isinstance(failure, ModelError) or failure.status is not None:
+        return False
+    names = _error_names(failure)
+    if names & _NOT_SENT:
+        return False
+    has_begun = output is not None and output.has_begun
+    return has_begun or isinstance(failure, ModelTimeout) or bool(names & _CUT)
 
 
-def _own_cancellation_error(candidate: Candidate, visible: bool) -> ModelError:
-    info = candidate.info
-    error = ProviderUnavailable(
-        f"{info.id}: the call was cancelled by the model itself", provider=info.provider, model=info.name
-    )
-    error.visible = visible
-    return error
+def _error_names(error: BaseException) -> set[str]:
+    """Return the type names of an error and its causes."""
+    names: set[str] = set()
+    current: BaseException | None = error
+    for _ in range(_MAX_CAUSES):
+        if current is None or isinstance(current, asyncio.CancelledError):
+            break
+        names |= {each.__name__ for each in type(current).__mro__}
+        current = current.__cause__ or current.__context__
+    return names
+
+
+def read_reported_usage(reported: object) -> Usage | None:
+    """Return a report whose every field can be true, in whole numbers; None for any other value.
+
+    A negative number would reopen a spent limit, and a huge one close it.
+    """
+    if not isinstance(reported, Usage):
+        return None
+    given, written, cost = reported.input_tokens, reported.output_tokens, reported.cost_micros
+    cached, unpriced, reasoning = reported.cached_input_tokens, reported.unpriced_tokens, reported.reasoning_tokens
+    if (
+        type(given) is type(written) is type(cost) is type(cached) is type(unpriced) is type(reasoning) is int
+        and 0 <= cached <= given <= MAX_REPORTED_TOKENS
+        and 0 <= reasoning <= written <= MAX_REPORTED_TOKENS
+        and 0 <= cost <= MAX_REPORTED_MICROS
+        and 0 <= unpriced <= MAX_REPORTED_TOKENS
+    ):
+        return reported  # already as it must be, which nearly every report is
+    return _read_closely(reported)
+
+
+def _read_closely(reported: Usage) -> Usage | None:
+    input_tokens = _read_count(reported.input_tokens)
+    output_tokens = _read_count(reported.output_tokens)
+    cost = _read_count(reported.cost_micros, MAX_REPORTED_MICROS)
+    cached = _read_count(reported.cached_input_tokens)
+    unpriced = _read_count(reported.unpriced_tokens)
+    reasoning = _read_count(reported.reasoning_tokens)
+    if (
+        input_tokens is None
+        or output_tokens is None
+        or cost is None
+        or cached is None
+        or unpriced is None
+        or reasoning is None
+    ):
+        return None
+    return Usage(input_tokens, output_tokens, cost, min(cached, input_tokens), unpriced, min(reasoning, output_tokens))
+
+
+def usage_with_cost(model: ModelInfo, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0) -> Usage:
+    """Return the usage of the tokens with its cost at the model's prices."""
+    cost = model.cost_micros(input_tokens, output_tokens, cached_input_tokens)
+    unpriced = input_tokens + output_tokens if model.is_cost_unknown else 0
+    return Usage(input_tokens, output_tokens, cost, cached_input_tokens, unpriced)
+
+
+def _read_count(value: object, most: int = MAX_REPORTED_TOKENS) -> int | None:
+    """Return a number from 0 to `most`, as a whole number; None for any other value."""
+    if type(value) is not int:
+        if isinstance(value, float):
+            value = int(value) if math.isfinite(value) else None
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None
+    return value if 0 <= value <= most else None

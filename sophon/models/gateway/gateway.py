@@ -14,7 +14,7 @@ from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, ChainError, MessageTooLarge, ModelError, ModelTimeout, NotFound, SophonError
 from sophon.events import AgentStatus, Emit
 from sophon.messages import Message, Usage
-from sophon.models.gateway.attempt import AttemptRecord, normalise_finish_reason
+from sophon.models.gateway.attempt_runner import AttemptRecord, normalise_finish_reason
 from sophon.models.gateway.fallback_machine import FallbackRun, select_final_error
 from sophon.models.gateway.options import GatewayDependencies, GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics

@@ -9,7 +9,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, ModelTimeout, Overloaded, RateLimited
 from sophon.events import AgentStatus
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS
-from sophon.models.gateway.attempt import AttemptRunner
+from sophon.models.gateway.attempt_runner import AttemptRunner
 from sophon.models.gateway.options import LAST_CANDIDATE_MAX_WAIT_SECONDS, MAX_WAIT_SECONDS, backoff_seconds
 from sophon.models.gateway.retry_machine import (
     FINAL_STATES,

@@ -2,7 +2,7 @@
 
 from sophon.models.model import ModelRequest
 from sophon.models.offline.language.summaries import MAX_SUMMARY_CHARACTERS, compact_messages, make_title
-from sophon.models.offline.planning import build_plan_json, is_plan_review, review_plan, vote_on_planning
+from sophon.models.offline.plan_replies import build_plan_json, is_plan_review, review_plan, vote_on_planning
 from sophon.models.offline.reply_builder import OfflineReply, build_reply
 from sophon.models.offline.usage_estimate import CHARACTERS_PER_TOKEN
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from sophon.routing.contract import RouteRequest
+from sophon.routing.model_tiers import Tier, TierChoice, TierLimits
 from sophon.routing.strategies.tiered import TieredRouting
-from sophon.routing.tiers import Tier, TierChoice, TierLimits
-from sophon.routing.verdicts import choose_praised, find_verdicts, raise_blamed
+from sophon.routing.tier_verdicts import choose_praised, find_verdicts, raise_blamed
 
 
 class IntelligentRouting(TieredRouting):

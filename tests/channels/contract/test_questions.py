@@ -12,8 +12,8 @@ from sophon.testing import FunctionModel
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import Channel
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.channels.factory import ConfiguredChannel
-from sophon_hosting.channels.lifecycle import ChannelSupervisor
+from sophon_hosting.channels.channel_factory import ConfiguredChannel
+from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore

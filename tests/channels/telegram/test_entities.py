@@ -11,12 +11,13 @@ from sophon_channels.telegram.rendering import (
     MAX_ENTITIES,
     MAX_ENTITY_BYTES,
     PART_LIMIT,
-    build_entity_budget,
+    build_entity_limit,
     find_entities,
     render_payloads,
 )
 from sophon_channels.text.markdown import runs_from_markdown
-from sophon_channels.text.styled_text import StyledRun, TextStyle, split_runs, to_plain_text
+from sophon_channels.text.styled_splitting import split_runs
+from sophon_channels.text.styled_text import StyledRun, TextStyle, to_plain_text
 from sophon_channels.text.utf16 import utf16_length
 from tests.channels.telegram.telegram_html import read
 
@@ -81,7 +82,7 @@ def test_a_message_is_cut_at_the_end_of_a_line() -> None:
 @given(RUNS, st.integers(1, 30))
 def test_the_pieces_together_are_the_whole(pieces: list[StyledRun], times: int) -> None:
     runs = pieces * times
-    parts = split_runs(runs, PART_LIMIT, budget=build_entity_budget(runs))
+    parts = split_runs(runs, PART_LIMIT, span_limit=build_entity_limit(runs))
     shown, whole = ("".join(text.replace("\u200b", "").split()) for text in (
         "".join(to_plain_text(part) for part in parts), to_plain_text(runs)
     ))  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sophon_channels.contract import InboundMessage, SharedText
-from sophon_channels.message_kinds import UNKNOWN_KIND
+from sophon_channels.kind_treatments import UNKNOWN_KIND
 from sophon_channels.telegram.mentions import BotIdentity
 from sophon_channels.telegram.message_kinds import MESSAGE_KINDS, UPDATE_KINDS
 from sophon_channels.telegram.parsing import parse_update

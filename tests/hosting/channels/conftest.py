@@ -16,10 +16,10 @@ from sophon.testing import FunctionModel
 from sophon.turn.chat_overrides import ChatOverrides
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.factory import ConfiguredChannel
+from sophon_hosting.channels.channel_factory import ConfiguredChannel
+from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
 from sophon_hosting.channels.inbound.handler import InboundOptions
 from sophon_hosting.channels.inbound.transcription import Transcriber
-from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
 from sophon_hosting.fanout.contract import HostFanout
 from sophon_hosting.host import Host

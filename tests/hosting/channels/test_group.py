@@ -9,8 +9,8 @@ from sophon import Services
 from sophon.testing import VirtualClock
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.factory import ConfiguredChannel
-from sophon_hosting.channels.lifecycle import ChannelSupervisor
+from sophon_hosting.channels.channel_factory import ConfiguredChannel
+from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
 from sophon_hosting.host import Host
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.store.sql_host_store import SqlHostStore

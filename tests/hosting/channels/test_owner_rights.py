@@ -9,7 +9,7 @@ from sophon import Services
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.factory import ConfiguredChannel
+from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.channels.owner_rights import OwnerRights
 from sophon_hosting.features.schedules.schedule import Schedule
 from tests.hosting.features.schedules.conftest import T0

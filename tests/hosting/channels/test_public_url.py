@@ -7,7 +7,7 @@ import pytest
 
 from sophon import Services
 from sophon_channels.contract import InboundEvent
-from sophon_hosting.channels.factory import create_channels
+from sophon_hosting.channels.channel_factory import create_channels
 from tests.channels.telegram.bot_api import TOKEN, BotApi
 
 ENVIRONMENT = {"BOT": TOKEN, "SECRET": "s3cret"}

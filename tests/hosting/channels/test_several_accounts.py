@@ -17,7 +17,7 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.proxy import resolve_proxy
 from sophon_channels.telegram.channel import TelegramChannel
 from sophon_channels.whatsapp.channel import WhatsAppChannel
-from sophon_hosting.channels.factory import create_channels
+from sophon_hosting.channels.channel_factory import create_channels
 from sophon_hosting.host_server import HostServer, bind_address
 from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN
 from tests.channels.telegram.bot_api import BotApi

@@ -19,7 +19,7 @@ from sophon.errors import CompositionError, SettingsError, StoreError
 from sophon.testing import FunctionModel
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.background_tasks import end_tasks
-from sophon_hosting.channels.factory import ConfiguredChannel
+from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.feature_services import ServiceKey
 from sophon_hosting.features import FEATURES, FEATURES_GROUP, lifecycle, registry
 from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase

@@ -175,7 +175,7 @@ async def test_clients_that_have_stopped_reading_wait_for_the_same_objects(house
             await raw.say('421["join_session",{"session_id":"telegram-5"}]')
             await raw.next()
             raw.stop_reading()
-        budget = house.hub._send_budget
+        budget = house.hub._send_limit
         while budget.used_bytes < MEGABYTE:
             event = status(0)
             event.session_id = "telegram-5\u241fada"  # known to its owner as telegram-5

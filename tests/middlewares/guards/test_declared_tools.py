@@ -13,11 +13,11 @@ from sophon.stores.data_labels.contract import LabelWrite, file_key
 from sophon.testing import ScriptedModel
 from sophon.tools.untrusted_text import ExternalText
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, ToolExecution
-from sophon_middlewares.guards.information_flow import InformationFlow
+from sophon_middlewares.guards.information_flow.information_flow import InformationFlow
 from sophon_middlewares.guards.off_the_record import OffTheRecord
 from sophon_middlewares.guards.protection import Protection
-from sophon_middlewares.guards.redaction import Redaction
-from sophon_middlewares.guards.shield import Shield
+from sophon_middlewares.guards.redaction.redaction import Redaction
+from sophon_middlewares.guards.shield.shield import Shield
 from sophon_middlewares.guards.snapshot import Snapshot
 from tests.middlewares.guards.conftest import Gate, GuardedTurn
 

@@ -10,12 +10,12 @@ from sophon import Context, Decision, Middleware, Next, Risk, ToolCall, tool
 from sophon.approvals import ApprovalRequest
 from sophon.events import ApprovalRequested, GuardVerdict, ToolCallCompleted
 from sophon.testing import EventRecorder
-from sophon_middlewares.guards.information_flow import InformationFlow
+from sophon_middlewares.guards.information_flow.information_flow import InformationFlow
 from sophon_middlewares.guards.integrity import Integrity
 from sophon_middlewares.guards.judgement import Judge, Judgement, judge_pending
 from sophon_middlewares.guards.protection import Protection
-from sophon_middlewares.guards.redaction import Redaction
-from sophon_middlewares.guards.shield import Shield
+from sophon_middlewares.guards.redaction.redaction import Redaction
+from sophon_middlewares.guards.shield.shield import Shield
 from sophon_middlewares.guards.snapshot import Snapshot
 from tests.middlewares.guards.conftest import GuardedTurn, shell_call
 

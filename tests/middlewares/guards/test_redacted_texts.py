@@ -1,7 +1,7 @@
 """The redactor of a turn knows what it has returned, and nothing else."""
 
 from sophon.security import KNOWN_SECRETS
-from sophon_middlewares.guards.model_redaction import MAX_TEXTS, RedactedTexts
+from sophon_middlewares.guards.redaction.model_redaction import MAX_TEXTS, RedactedTexts
 
 KEY = "sk-ant-api03-" + "aB3dE5fG7h" * 9
 

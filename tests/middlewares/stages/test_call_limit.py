@@ -3,7 +3,7 @@
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Pipeline, Services, ToolCall
-from sophon.decisions.request_tiers import find_request_tier
+from sophon.decisions.work_classes import find_work_class
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, LlmInvoker, SessionEvents, ToolExecution
 from sophon_middlewares.stages.call_limit import RequestBudget
@@ -21,7 +21,7 @@ from sophon_middlewares.stages.call_limit import RequestBudget
     ],
 )
 def test_the_tier_follows_from_the_words(text: str, tier: str) -> None:
-    assert find_request_tier(text) == tier
+    assert find_work_class(text) == tier
 
 
 @pytest.mark.parametrize(

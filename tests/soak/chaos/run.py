@@ -12,7 +12,7 @@ from typing import get_args
 from sophon import Services
 from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.contract import Store
-from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.queue.queue_factory import build_queue
 from sophon_hosting.store.factory import host_store_from_url
 from tests.soak.chaos.engines import Engines
 from tests.soak.chaos.faults import Fault, FaultKind, draw_faults

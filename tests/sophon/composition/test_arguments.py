@@ -13,7 +13,7 @@ from sophon.events import Event
 from sophon.images import image_from_bytes
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
-from sophon.models.embeddings.factory import FailureGuard
+from sophon.models.embeddings.embedder_factory import FailureGuard
 from sophon.models.embeddings.metered_embedder import MeteredEmbedder
 from sophon.models.model import ModelInfo
 from sophon.settings import Settings

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.decisions import decide, fast_path, is_low_intent
-from sophon.decisions.compaction import MAX_CHARACTERS, compact_for_routing
 from sophon.decisions.fast_path_families import FAMILIES
 from sophon.decisions.low_intent import ask_back
+from sophon.decisions.message_shortening import MAX_CHARACTERS, shorten_for_routing
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_an_agent_has_a_name_a_description_and_the_autonomy_semi() -> None:
 def test_a_long_message_is_decided_by_its_first_sentence_phrases_and_targets() -> None:
     filler = "This is background that says nothing of interest. " * 20
     text = f"I run a small shop. {filler} Remind me every 3 hours about btc and https://example.com/a"
-    compact = compact_for_routing(text)
+    compact = shorten_for_routing(text)
     assert compact.startswith("I run a small shop.")
     assert "every 3 hours" in compact
     assert "https://example.com/a" in compact
@@ -178,4 +178,4 @@ def test_the_rules_never_raise(text: str) -> None:
     found = fast_path(text)
     assert found is None or found.tool in {family.tool for family in FAMILIES}
     assert is_low_intent(text) in (True, False)
-    assert len(compact_for_routing(text)) <= max(MAX_CHARACTERS, 0)
+    assert len(shorten_for_routing(text)) <= max(MAX_CHARACTERS, 0)

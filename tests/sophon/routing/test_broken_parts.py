@@ -10,7 +10,7 @@ from sophon import ModelRequest, Services
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.policy_cache import VectorPolicyCache
-from sophon.models.embeddings.factory import FailureGuard
+from sophon.models.embeddings.embedder_factory import FailureGuard
 from sophon.models.embeddings.sentence_transformers_embedder import SentenceTransformersEmbedder
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo

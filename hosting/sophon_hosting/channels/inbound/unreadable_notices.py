@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from sophon.clock import Clock
 from sophon_channels.contract import InboundMessage
-from sophon_channels.message_kinds import format_unreadable_notice
+from sophon_channels.kind_treatments import format_unreadable_notice
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 
 VOICE_KIND = "voice messages"

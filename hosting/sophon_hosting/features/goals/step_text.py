@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.decisions.patterns import GOAL_REPORT
+from sophon.decisions.family_patterns import GOAL_REPORT
 from sophon.plans import Plan, PlanProgress, PlanStep, PlanStepStatus, StepState, step_prompt, synthesis_prompt
 from sophon.tools.truncation import truncate
 from sophon.tools.untrusted_text import fence_text

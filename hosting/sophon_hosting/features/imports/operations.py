@@ -11,9 +11,9 @@ from sophon.clock import Clock
 from sophon.errors import NotFound, SophonError
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import TooLarge
+from sophon_hosting.features.imports.conversation_import import ConversationImport
 from sophon_hosting.features.imports.export_file import MAX_FILE_BYTES
 from sophon_hosting.features.imports.export_reader import ExportReader, ImportsBusy
-from sophon_hosting.features.imports.importing import ConversationImport
 from sophon_hosting.features.imports.results import ImportReportView, import_report_to_json
 from sophon_hosting.operations.request import Doc, Request, Upload
 from sophon_hosting.operations.table import Table

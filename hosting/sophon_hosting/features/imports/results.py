@@ -1,7 +1,7 @@
 """Results of imports: what of a file was stored."""
 
 from sophon._python.lazy_typed_dict import TypedDict
-from sophon_hosting.features.imports.importing import MAX_LISTED, ImportReport
+from sophon_hosting.features.imports.conversation_import import MAX_LISTED, ImportReport
 
 
 class ImportedSession(TypedDict):

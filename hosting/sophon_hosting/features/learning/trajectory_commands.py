@@ -18,7 +18,7 @@ from sophon.learning.trajectories import (
     needs_evolution,
     summarize,
 )
-from sophon.models.embeddings.factory import create_cached_embedder
+from sophon.models.embeddings.embedder_factory import create_cached_embedder
 from sophon.models.model import metering
 from sophon.stores.trajectories.contract import TrajectoryOrder
 from sophon.stores.trajectories.similarity import find_similar

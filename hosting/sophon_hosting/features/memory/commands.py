@@ -12,7 +12,7 @@ from sophon.composition.configured_parts import needs_embedder
 from sophon.errors import InputError, NotFound
 from sophon.extras import install_command
 from sophon.memory.workspace_index import FileChunk
-from sophon.models.embeddings.factory import create_cached_embedder
+from sophon.models.embeddings.embedder_factory import create_cached_embedder
 from sophon.principals import LOCAL_USER
 from sophon.settings import Settings
 from sophon.stores.memories.contract import MemoryEntry

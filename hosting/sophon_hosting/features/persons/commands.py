@@ -17,9 +17,9 @@ from sophon_hosting.cli.operation_commands import Row, delete_command
 from sophon_hosting.cli.server_settings import create_store_lease
 from sophon_hosting.features.persons.export import PersonExport
 from sophon_hosting.features.persons.forgetting import check_person
-from sophon_hosting.features.persons.importing import Imported, import_person
 from sophon_hosting.features.persons.operations import forget_person
 from sophon_hosting.features.persons.person_files import PersonFolders
+from sophon_hosting.features.persons.person_import import Imported, import_person
 from sophon_hosting.json_text import encode_json
 from sophon_hosting.operations.client import Client
 from sophon_hosting.store.contract import HostStore

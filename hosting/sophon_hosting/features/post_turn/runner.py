@@ -12,8 +12,8 @@ from contextlib import suppress
 from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
+from sophon.decisions.family_patterns import is_internal
 from sophon.decisions.low_intent import is_small_talk
-from sophon.decisions.patterns import is_internal
 from sophon.errors import NotFound, StoreUnavailable
 from sophon.events import AgentStatus, Event, EventSink, RouteChosen, SessionTitled
 from sophon.failure_log import log_failure

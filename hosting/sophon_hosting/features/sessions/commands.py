@@ -17,9 +17,9 @@ from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, Out
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.output import write_json, write_lines, write_result, write_rows
 from sophon_hosting.cli.remote.host_selection import open_client_silently
+from sophon_hosting.features.imports.conversation_import import MAX_LISTED, ConversationImport, ImportReport
 from sophon_hosting.features.imports.export_file import MAX_FILE_BYTES
 from sophon_hosting.features.imports.export_reader import ExportReader
-from sophon_hosting.features.imports.importing import MAX_LISTED, ConversationImport, ImportReport
 from sophon_hosting.features.imports.results import import_report_to_json
 from sophon_hosting.features.sessions.branches import fork_session
 from sophon_hosting.features.sessions.operations import change_session, delete_session, get_session

@@ -143,7 +143,7 @@ class ProviderSetup:
         return providers[0].models[0].info
 
     def _create(self, settings: Settings) -> list[Provider]:
-        from sophon.models.providers.factory import create_providers  # lazy, as above
+        from sophon.models.providers.provider_factory import create_providers  # lazy, as above
 
         services = self._services
         providers = create_providers(

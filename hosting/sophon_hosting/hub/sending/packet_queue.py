@@ -8,7 +8,7 @@ from typing import Protocol
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.hub.protocol.socketio_packets import encode_event_packet
 from sophon_hosting.hub.sending.event_encoding import EncodedEvent, EngineMessageFactory
-from sophon_hosting.hub.sending.send_budget import BudgetedPacket, SendBudget
+from sophon_hosting.hub.sending.send_limit import LimitedPacket, SendLimit
 
 REASONING_EVENT = "reasoning_chunk"
 CHUNK_EVENTS = frozenset({"stream_chunk", REASONING_EVENT})
@@ -20,7 +20,7 @@ MAX_SEPARATE_TEXTS = 64
 """Maximum number of texts kept separately; beyond it they are joined, because each string costs about 50 bytes."""
 
 
-class QueuedPacket(BudgetedPacket, Protocol):
+class QueuedPacket(LimitedPacket, Protocol):
     """Content of one outgoing packet; `size` is its memory until it is sent."""
 
     def engine_message(self, make_message: EngineMessageFactory) -> object:
@@ -100,7 +100,7 @@ class MergedChunks:
 class PacketQueue:
     """FIFO queue of packets, which counts them in the budget of all clients."""
 
-    def __init__(self, budget: SendBudget) -> None:
+    def __init__(self, budget: SendLimit) -> None:
         self._packets: deque[QueuedPacket] = deque()
         self._budget = budget
         self.size = 0
@@ -131,7 +131,7 @@ class PacketQueue:
         """Drop all packets."""
         self.pop_batch(len(self._packets), self.size)
 
-    def sum_shares(self, share_of: Callable[[BudgetedPacket], float]) -> float:
+    def sum_shares(self, share_of: Callable[[LimitedPacket], float]) -> float:
         """Return the sum of `share_of` over all packets."""
         return sum(map(share_of, self._packets))
 

@@ -11,7 +11,7 @@ from sophon.clock import Clock
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.sending.event_encoding import EncodedEvent, EngineMessageFactory
 from sophon_hosting.hub.sending.packet_queue import AnswerPacket, PacketQueue, QueuedPacket
-from sophon_hosting.hub.sending.send_budget import BudgetedPacket, SendBudget
+from sophon_hosting.hub.sending.send_limit import LimitedPacket, SendLimit
 
 
 class PacketTransport(Protocol):
@@ -44,11 +44,11 @@ class SendBuffer:
         clock: Clock,
         limits: HubLimits,
         on_too_slow: Callable[[str], None],
-        budget: SendBudget | None = None,
+        budget: SendLimit | None = None,
     ) -> None:
         self._transport, self._make_message, self._clock, self._limits = transport, make_message, clock, limits
         self._on_too_slow = on_too_slow
-        self._budget = budget or SendBudget(limits.max_total_buffered_bytes)
+        self._budget = budget or SendLimit(limits.max_total_buffered_bytes)
         self._budget.add_buffer(self)
         self._queued = PacketQueue(self._budget)
         self._held: PacketQueue | None = None
@@ -136,7 +136,7 @@ class SendBuffer:
         self.close()
         self._on_too_slow(reason)
 
-    def compute_share(self, share_of: Callable[[BudgetedPacket], float]) -> float:
+    def compute_share(self, share_of: Callable[[LimitedPacket], float]) -> float:
         """Return the sum of `share_of` over all queued packets, held ones included."""
         return self._queued.sum_shares(share_of) + (self._held.sum_shares(share_of) if self._held else 0)
 

@@ -10,14 +10,14 @@ from sophon.builtin_tools.command_environment import find_withheld_variables
 from sophon.clock import Clock
 from sophon.errors import SettingsError, SophonError
 from sophon.models.capabilities import FAST, find_fast
-from sophon.models.providers.factory import select_providers
+from sophon.models.providers.provider_factory import select_providers
 from sophon.models.providers.provider_types import OFFLINE
 from sophon.security import describe_error
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon.settings.loader import ENVIRONMENT_VARIABLE, SETTINGS_FILE_NAME
 from sophon.stores.health import RESERVE_BYTES
-from sophon_hosting.channels.factory import create_channels
+from sophon_hosting.channels.channel_factory import create_channels
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_warnings import find_settings_warnings
 from sophon_hosting.host_chain import build_pipelines

@@ -7,7 +7,7 @@ from sophon.errors import SophonError
 from sophon.services import Services
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok, warning
 from sophon_hosting.queue.contract import QueueStatistics
-from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.queue.queue_factory import build_queue
 from sophon_hosting.rendering.value_formatting import format_count
 
 QUEUE_SECONDS = 15.0

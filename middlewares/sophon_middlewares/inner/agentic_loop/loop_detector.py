@@ -27,7 +27,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import ToolCall
-from sophon.tools.normalization import mask_ids_and_times
+from sophon.tools.result_masking import mask_ids_and_times
 from sophon.tools.tool import Tool
 from sophon.tools.untrusted_text import unfence_text
 from sophon_middlewares.inner.agentic_loop.loop_rules import (

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sophon.decisions.languages.claims.grammar import FILES, SYSTEM, WEB, ClaimGrammar
+from sophon.decisions.languages.claims.claim_grammar import FILES, SYSTEM, WEB, ClaimGrammar
 
 _ADVERBS = (
     r"(?:(?:just|already|also|now|successfully|automatically|then|went ahead and|gone ahead and|finally|been"

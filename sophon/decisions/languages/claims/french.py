@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sophon.decisions.languages.claims.grammar import FILES, SYSTEM, WEB, ClaimGrammar
+from sophon.decisions.languages.claims.claim_grammar import FILES, SYSTEM, WEB, ClaimGrammar
 
 _ADVERBS = (
     r"(?:(?:bien|déjà|aussi|également|maintenant|désormais|tout|juste|automatiquement|correctement|enfin|donc)\s+){0,3}"

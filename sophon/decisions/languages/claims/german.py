@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sophon.decisions.languages.claims.grammar import FILES, SYSTEM, WEB, ClaimGrammar, gap
+from sophon.decisions.languages.claims.claim_grammar import FILES, SYSTEM, WEB, ClaimGrammar, gap
 
 _GAP = gap("nicht", r"kein\w*", "nie", "nichts", "noch", "du", "er", "sie", most=10)
 

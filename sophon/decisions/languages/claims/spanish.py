@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sophon.decisions.languages.claims.grammar import FILES, SYSTEM, WEB, ClaimGrammar
+from sophon.decisions.languages.claims.claim_grammar import FILES, SYSTEM, WEB, ClaimGrammar
 
 _ADVERBS = r"(?:(?:ya|también|además|correctamente|automáticamente|ahora|recién|sido)\s+){0,3}"
 _PRONOUNS = r"(?:(?:me|te|se|le|les|lo|la|los|las|nos)\s+){0,2}"

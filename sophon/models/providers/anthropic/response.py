@@ -17,7 +17,6 @@ from sophon.errors import BadRequest, ContextOverflow, ProviderUnavailable
 from sophon.messages import ToolCall, Usage
 from sophon.models.model import AttemptOutput, ModelInfo, ModelResponse
 from sophon.models.providers.anthropic.reasoning import build_reasoning_fields
-from sophon.models.providers.openai.alternation import SEPARATOR
 from sophon.models.providers.openai.reasoning import ReasoningAccumulator
 from sophon.models.providers.openai.request import tool_names_by_wire_name
 from sophon.models.providers.openai.response import (
@@ -33,6 +32,7 @@ from sophon.models.providers.provider_http_error import (
     http_error_from_response,
 )
 from sophon.models.providers.third_party_json import as_count, as_mapping, as_text
+from sophon.models.providers.turn_alternation import SEPARATOR
 from sophon.tools.tool import Tool
 
 log = logging.getLogger("sophon")

@@ -8,7 +8,6 @@ from sophon.errors import ModelError, ProviderUnavailable
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.providers.idle_timeout import IdleTimeout
 from sophon.models.providers.litellm.loader import acquire_clients, load_litellm, release_clients
-from sophon.models.providers.openai.alternation import merge_messages
 from sophon.models.providers.openai.dialect import OpenAIDialect
 from sophon.models.providers.openai.reasoning import fields_to_return
 from sophon.models.providers.openai.request import (
@@ -21,6 +20,7 @@ from sophon.models.providers.openai.request import (
 )
 from sophon.models.providers.openai.response import STREAM_CUT_MESSAGE, ResponseAccumulator, StreamEmitter
 from sophon.models.providers.provider_http_error import read_retry_after
+from sophon.models.providers.turn_alternation import merge_messages
 from sophon.models.reply_size import MAX_REPLY_BYTES
 from sophon.traces.trace_context import HEADER, find_traceparent
 

@@ -8,7 +8,6 @@ import orjson
 from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest
-from sophon.models.providers.openai.alternation import merge_messages
 from sophon.models.providers.openai.reasoning import fields_to_return
 from sophon.models.providers.openai.request import (
     ToolJsonCache,
@@ -18,6 +17,7 @@ from sophon.models.providers.openai.request import (
 )
 from sophon.models.providers.request_parts import arguments_to_json, limit_output
 from sophon.models.providers.third_party_json import as_text
+from sophon.models.providers.turn_alternation import merge_messages
 from sophon.tools.tool import to_wire_name
 
 THINKING_FIELD = "thinking"

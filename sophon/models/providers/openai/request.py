@@ -14,10 +14,10 @@ import orjson
 
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest
-from sophon.models.providers.openai.alternation import alternation_class, merge_messages
 from sophon.models.providers.openai.dialect import OpenAIDialect, ToolSchema, dialect_for_model
 from sophon.models.providers.openai.reasoning import CALL_FIELDS, FILLING, RETURNED_TEXT_FIELD, fields_to_return
 from sophon.models.providers.openai.tool_schema import to_openapi_function, without_meta_keywords
+from sophon.models.providers.turn_alternation import alternation_class, merge_messages
 from sophon.tools.tool import Tool, to_wire_name
 
 MAX_CACHED_TOOLS = 4096

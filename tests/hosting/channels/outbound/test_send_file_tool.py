@@ -12,7 +12,7 @@ from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon_channels.contract import ChatLocation, FileReference, SendUndeliverable
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import MAX_FILE_BYTES, SyntheticChannel
-from sophon_hosting.channels.lifecycle import ChannelSupervisor
+from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
 from sophon_hosting.channels.outbound.send_file_tool import (
     NO_CHAT_MESSAGE,
     TOOL_NAME,

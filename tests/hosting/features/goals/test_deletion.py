@@ -14,8 +14,8 @@ from sophon.stores.memories.library import LongTermMemory
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.persons.export import PersonExport
 from sophon_hosting.features.persons.forgetting import PersonForgetting
-from sophon_hosting.features.persons.importing import import_person
 from sophon_hosting.features.persons.person_files import PersonFolders
+from sophon_hosting.features.persons.person_import import import_person
 from tests.databases import SQLITE
 from tests.hosting.features.goals.conftest import World, plan, step
 

@@ -36,8 +36,8 @@ from sophon.testing import FunctionModel, VirtualClock
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.features.persons.export import PersonExport
 from sophon_hosting.features.persons.forgetting import Forgotten, PersonForgetting
-from sophon_hosting.features.persons.importing import import_person
 from sophon_hosting.features.persons.person_files import PersonFolders
+from sophon_hosting.features.persons.person_import import import_person
 from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host, RunRequest

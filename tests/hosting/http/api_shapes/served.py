@@ -18,7 +18,7 @@ from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.settings.loader import load_with_layers
 from sophon.testing import FunctionModel
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.factory import ConfiguredChannel
+from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.features.mcp.feature import MCP_SERVERS
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.store.sql_host_store import SqlHostStore

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.hub.sending.event_encoding import EncodedEvent
 from sophon_hosting.hub.sending.packet_queue import MAX_MERGED_CHARACTERS, PacketQueue, TextPacket
-from sophon_hosting.hub.sending.send_budget import SendBudget
+from sophon_hosting.hub.sending.send_limit import SendLimit
 
 
 def chunk(text: str, task: str = "t", epoch: int = 0) -> EncodedEvent:
@@ -27,7 +27,7 @@ def sent(waiting: PacketQueue) -> list[Any]:
 
 
 def filled(*parcels: EncodedEvent | TextPacket) -> PacketQueue:
-    waiting = PacketQueue(SendBudget(2**40))
+    waiting = PacketQueue(SendLimit(2**40))
     for parcel in parcels:
         if isinstance(parcel, TextPacket):
             waiting.append(parcel)

@@ -7,9 +7,9 @@ import pytest
 
 from sophon import Services
 from sophon.errors import SettingsError
-from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.queue.postgresql.connection import to_conninfo
 from sophon_hosting.queue.postgresql.queue import PostgresQueue
+from sophon_hosting.queue.queue_factory import build_queue
 
 
 def test_the_database_of_the_store_is_the_default() -> None:
@@ -38,7 +38,7 @@ def test_a_broken_url_is_a_setting_that_is_wrong_and_shows_no_password() -> None
 
 def test_nothing_of_it_is_loaded_for_a_queue_in_memory() -> None:
     program = (
-        "import sys; from sophon import Services; from sophon_hosting.queue.factory import build_queue;"
+        "import sys; from sophon import Services; from sophon_hosting.queue.queue_factory import build_queue;"
         "build_queue(Services()); print('psycopg' in sys.modules)"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

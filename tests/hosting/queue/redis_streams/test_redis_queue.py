@@ -10,7 +10,7 @@ from sophon.errors import SettingsError
 from sophon.services import Services
 from sophon_hosting.queue.contract import QueueEntry
 from sophon_hosting.queue.errors import QueueUnavailable
-from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.queue.queue_factory import build_queue
 from sophon_hosting.queue.redis_streams.connection import load_script
 from sophon_hosting.queue.redis_streams.queue import RedisStreamsQueue
 from tests.hosting.queue import test_leases

@@ -13,7 +13,12 @@ from sophon.clock import SystemClock
 from sophon.errors import AuthenticationFailed, BadRequest, ModelError, NoProvider, ProviderUnavailable, SettingsError
 from sophon.learning.contract import Embedder, Vector
 from sophon.learning.hashing_embedder import HashingEmbedder
-from sophon.models.embeddings.factory import PAUSE_SECONDS, FailureGuard, create_cached_embedder, create_embedder
+from sophon.models.embeddings.embedder_factory import (
+    PAUSE_SECONDS,
+    FailureGuard,
+    create_cached_embedder,
+    create_embedder,
+)
 from sophon.models.embeddings.http_embedder import OllamaEmbedder, OpenAIEmbedder
 from sophon.models.embeddings.inputs import BATCH_SIZE, MAX_CHARACTERS
 from sophon.models.embeddings.litellm_embedder import LiteLLMEmbedder

@@ -8,7 +8,7 @@ import pytest
 from sophon import Services
 from sophon.errors import BudgetExceeded, ModelTimeout, PriceUnknown, ProviderUnavailable
 from sophon.learning.embedding_cache import CachingEmbedder
-from sophon.models.embeddings.factory import FailureGuard, describe_model
+from sophon.models.embeddings.embedder_factory import FailureGuard, describe_model
 from sophon.models.embeddings.metered_embedder import MeteredEmbedder
 from sophon.models.model import ModelInfo, metering
 from sophon.settings import EmbeddingsSettings, Settings

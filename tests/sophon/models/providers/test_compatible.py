@@ -13,7 +13,7 @@ from sophon.errors import SettingsError
 from sophon.images import image_from_bytes, image_from_url
 from sophon.messages import Message, Reasoning, ToolCall
 from sophon.models.providers.discovery import discover_providers
-from sophon.models.providers.factory import create_providers
+from sophon.models.providers.provider_factory import create_providers
 from sophon.models.providers.provider_types import COMPATIBLE_URLS, to_wire_model
 from sophon.settings import Settings
 from sophon.testing import VirtualClock

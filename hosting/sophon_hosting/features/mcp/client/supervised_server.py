@@ -84,7 +84,7 @@ class SupervisedServer:
         self.settled = asyncio.Event()
         """Set once the first attempt to connect has ended, well or not."""
         self._settings, self._clock, self._resolve, self._on_change = settings, clock, resolve, on_change
-        self._budget = CrashBudget()
+        self._crash_limit = CrashLimit()
         self._wake = asyncio.Event()
         self._connection: ServerConnection | None = None
         self._last_words = ""
@@ -123,7 +123,7 @@ class SupervisedServer:
         if not self._settings.enabled:
             raise InputError(f"the MCP server {self._settings.id} is disabled in the settings")
         log.info("the MCP server %s is restarted", self._settings.id)
-        self._budget = CrashBudget()
+        self._crash_limit = CrashLimit()
         self.settled.clear()
         self._set("starting", "")
         self._end_attempt()
@@ -161,7 +161,7 @@ class SupervisedServer:
         from sophon_hosting.features.mcp.client.failure_text import describe_end  # lazy: it needs the extra
 
         text = describe_end(error, self._last_words)
-        delay = self._budget.record(self._clock.monotonic())
+        delay = self._crash_limit.record(self._clock.monotonic())
         if delay is not None:
             log.warning("the MCP server %s has failed and is started again: %s", self._settings.id, text)
             self._set("starting", text)
@@ -258,7 +258,7 @@ class SupervisedServer:
             self._on_change(status)
 
 
-class CrashBudget:
+class CrashLimit:
     """Counts the failures of one server in a sliding window; `now` is a monotonic time in seconds."""
 
     def __init__(self) -> None:

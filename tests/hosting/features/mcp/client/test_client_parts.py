@@ -16,7 +16,7 @@ from sophon.risk import Risk
 from sophon_hosting.features.mcp.client.bounded_stdio import TOO_LARGE, LineSplitter, open_stdio
 from sophon_hosting.features.mcp.client.listed_text import result_to_text
 from sophon_hosting.features.mcp.client.server_tools import choose_risk
-from sophon_hosting.features.mcp.client.supervised_server import MAX_CRASHES, WINDOW_SECONDS, CrashBudget
+from sophon_hosting.features.mcp.client.supervised_server import MAX_CRASHES, WINDOW_SECONDS, CrashLimit
 from sophon_hosting.features.mcp.client.tool_definition import (
     MAX_DEFINITION_BYTES,
     ToolDefinition,
@@ -79,10 +79,10 @@ def test_a_long_line_is_never_held() -> None:
 
 
 def test_the_budget_ends_after_five_failures_within_a_minute_only() -> None:
-    budget = CrashBudget()
+    budget = CrashLimit()
     delays = [budget.record(float(second)) for second in range(MAX_CRASHES)]
     assert delays == [1.0, 2.0, 4.0, 8.0, None]
-    slow = CrashBudget()
+    slow = CrashLimit()
     assert None not in [slow.record(step * WINDOW_SECONDS / 4) for step in range(20)]
 
 

@@ -1,0 +1,1 @@
+"""Redaction: the guard, its layers around model calls, and that of replies outside of the loop."""

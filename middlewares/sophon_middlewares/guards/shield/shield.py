@@ -1,0 +1,79 @@
+"""Shield: judges each tool call in tiers, from a policy over heuristics and a model to a person."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from sophon.chain.pipeline import Next
+from sophon.context import Context
+from sophon.events import AgentStatus
+from sophon.extensions import Key
+from sophon.messages import ToolCall
+from sophon_middlewares.guards.judgement import PASSED, Judgement, check_edited_calls, judge_round
+from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
+
+_STARTED: Key[dict[str, bool]] = Key("shield.started", dump=dict, load=dict)
+"""Ids of the calls of the last round whose beginning listeners know of."""
+
+
+class Shield:
+    """Blocks or escalates calls by the tiers of `sophon.security.shield`.
+
+    Tier 0 is the policy (`Guards.Shield.PolicyFile`) and the safe commands; tier 1 the heuristics, and the classifier
+    of `Guards.Shield.Classifier`; tier 2, if it is configured, a model; in tier 3 a person decides, at most
+    `QuestionsPerHour` times because of Shield alone. A call that no tier objects to is asked about by its risk, as
+    without Shield; with `announces_calls` each call has the status `calling_tool` before it is judged, and every
+    verdict is an event. The evaluations of the last minute are kept for the process.
+    """
+
+    zone = "inner"
+    unique = True
+    calls_next = True
+    after = ("AgenticLoop", "ParallelExecution", "Protection")
+    before = ("Approval", "ToolExecution", "LlmInvoker")
+    requires = ("ToolExecution",)
+    settling_only = True
+    acts = {"tool call": "judges it by policy, heuristics and a model: lets it pass, blocks it, or asks a person"}
+
+    def __init__(self, *, announces_calls: bool = False) -> None:
+        self._judge_in_tiers: Callable[[Context, ToolCall], Awaitable[Judgement] | Judgement] | None = None
+        self._announces_calls = announces_calls
+        self._check = check_edited_calls("Shield", self._judge)
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        await judge_round(ctx, next, "Shield", self._judge, self._check)
+
+    def _judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | Judgement | None:
+        if self._announces_calls and ctx.has_listeners:
+            _announce(ctx, call)
+        if self._judge_in_tiers is None:
+            self._judge_in_tiers = _load_tiers()
+        found = self._judge_in_tiers(ctx, call)
+        return self._choose(found) if isinstance(found, Judgement) else self._wait(found)
+
+    async def _wait(self, found: Awaitable[Judgement]) -> Judgement | None:
+        return self._choose(await found)
+
+    def _choose(self, judgement: Judgement) -> Judgement | None:
+        """Return the judgement, unless it only says that nobody objects and nobody wants to hear that."""
+        is_silent = judgement.verdict == "allow" and judgement.rule == PASSED and not self._announces_calls
+        return None if is_silent else judgement
+
+
+def _announce(ctx: Context, call: ToolCall) -> None:
+    """Emit the status of a call that begins, once: a turn that waited for a person judges it again."""
+    started = ctx.get(_STARTED)
+    if started is None:
+        started = dict[str, bool]()
+        ctx.put(_STARTED, started)
+    forget_earlier_rounds(ctx, started)
+    if call.id not in started:
+        started[call.id] = True
+        ctx.emit(AgentStatus(status="calling_tool", detail=call.name))
+
+
+def _load_tiers() -> Callable[[Context, ToolCall], Awaitable[Judgement] | Judgement]:
+    # Lazy: the rules need YAML, RE2 and the grammar of the shell.
+    from sophon.security.shield.verdict_cache import VerdictCache
+    from sophon_middlewares.guards.shield.tier_judgement import judge_in_tiers
+
+    return partial(judge_in_tiers, cache=VerdictCache())
