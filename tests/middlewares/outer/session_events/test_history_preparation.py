@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from sophon import Message, ModelRequest, Services, ToolCall
-from sophon.models.providers.provider_factory import override_info
 from sophon.models.providers.openai.request import RequestWriter, prepare_message
+from sophon.models.providers.provider_factory import override_info
 from sophon.models.token_counter import (
     MAX_INLINE_CHARACTERS,
     PIECE_CHARACTERS,
