@@ -39,5 +39,6 @@ def test_permissions_are_declared_and_not_checked_in_operations() -> None:
     found = {
         str(path.relative_to(FOLDER)): len(CHECK.findall(path.read_text(encoding="utf-8")))
         for path in sorted(FOLDER.rglob("*.py"))
+        if path.parent.name != "openai_api"  # its routes are no operations
     }
     assert {name: count for name, count in found.items() if count} == OWN_RULES
