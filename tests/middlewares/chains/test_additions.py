@@ -1,5 +1,11 @@
 """Additions: which guards settings add to which chain, and where they stand."""
 
+import re
+import subprocess
+import sys
+from importlib import import_module
+from typing import Any
+
 import pytest
 
 from sophon import Pipeline
@@ -10,7 +16,7 @@ from sophon.settings import GuardsSettings
 from sophon_hosting.host_chain import build_configured_chain
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import CHAINS, twelve
-from sophon_middlewares.chains.additions import GUARD_ORDER, find_additions, find_guards
+from sophon_middlewares.chains.additions import ADDITIONS, GUARD_ORDER, GUARDS, Addition, find_additions, find_guards
 from sophon_middlewares.guards.protection import Protection
 
 ON = GuardsSettings()
@@ -89,3 +95,20 @@ def test_a_chain_of_a_class_of_its_own_stays_one() -> None:
         pass
 
     assert isinstance(place(Own(twelve(Services())), find_guards(ON).values(), GUARD_ORDER), Own)
+
+
+@pytest.mark.parametrize("addition", [*ADDITIONS, *GUARDS], ids=lambda each: each.name)
+def test_each_line_of_the_table_names_a_class_and_a_setting(addition: Addition[Any]) -> None:
+    assert get_middleware_name(getattr(import_module(addition.module), addition.name)()) == addition.name
+    assert addition.reason.endswith(".")
+    if addition.name != "OffTheRecord":
+        assert re.match(r"[A-Z]\w+\.[A-Z][\w.]+", addition.reason)
+
+
+def test_a_module_is_loaded_only_for_what_is_wanted() -> None:
+    code = (
+        "import sys; from sophon import Services; from sophon_hosting.host_chain import build_configured_chain;"
+        "build_configured_chain(Services()); print([each for each in sys.modules if 'simulation' in each])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
