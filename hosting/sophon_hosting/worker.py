@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from sophon.cancellation import Cancellation
+from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
 from sophon.errors import NotFound, SophonError, StoreError, StoreUnavailable
 from sophon.failure_log import log_failure
@@ -273,8 +274,9 @@ class Worker:
             async with limit:
                 active_run.timeout = limit
                 try:
-                    default = self.pipelines.default
-                    chain = self._direct_chains.find(default) if ctx.get(DIRECT_CALL) else self.pipelines
+                    chain: Pipeline | PipelineRegistry = self.pipelines
+                    if ctx.get(DIRECT_CALL):
+                        chain = self._direct_chains.find(self.pipelines.default)
                     response = await chain.run(ctx)
                 finally:
                     active_run.timeout, active_run.is_chain_over = None, True

@@ -35,20 +35,9 @@ class Lane:
         self.owner = ""
         self.count = 0
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the lane has no state and can be discarded."""
-        return not self.waiting and self.in_flight is None and self.holder is None
-
     def next_item(self) -> QueueItem | None:
         """Return the item that is delivered next, when nothing is in flight; None if there is none."""
         return next(iter(self.waiting.values()), None) if self.holder is None else self.waiting.get(self.holder)
-
-    def index_of(self, task_id: str) -> int:
-        """Return the number of items of the lane that are delivered before a waiting one."""
-        if task_id == self.holder or next(reversed(self.waiting)) != task_id:
-            return 0 if task_id == self.holder else list(self.waiting).index(task_id)
-        return len(self.waiting) - 1
 
 
 class LaneScheduler:
@@ -150,8 +139,14 @@ class LaneScheduler:
 
     def position(self, item: QueueItem) -> int:
         """Return how many items are delivered before a waiting one if nothing changes; see `TaskQueue.position`."""
-        lane = self._lanes[item.entry.session_id]
-        return self._count_before(item.entry, lane, lane.index_of(item.entry.task_id))
+        task_id, lane = item.entry.task_id, self._lanes[item.entry.session_id]
+        if task_id == lane.holder:
+            index = 0
+        elif next(reversed(lane.waiting)) == task_id:
+            index = len(lane.waiting) - 1
+        else:
+            index = list(lane.waiting).index(task_id)
+        return self._count_before(item.entry, lane, index)
 
     def position_at_end(self, entry: QueueEntry) -> int:
         """Return the position that an entry would have if it was added at the end of its lane now."""
@@ -187,7 +182,7 @@ class LaneScheduler:
             lane.owner = item.entry.owner
         if count or lane.count:
             self._list(session_id, lane, count)
-        if not count and lane.is_empty:
+        if not (count or waiting or lane.in_flight is not None or lane.holder is not None):
             del self._lanes[session_id]
             self._empty_lane = lane
 
@@ -223,9 +218,6 @@ class Rotation:
         self._counts: dict[str, int] = {}
         # At index n: the number of members with more than n entries.
         self._above: list[int] = []
-
-    def __len__(self) -> int:
-        return len(self._counts)
 
     def count(self, member: str) -> int:
         """Return the number of entries of a member; 0 if it is none."""

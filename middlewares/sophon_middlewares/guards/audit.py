@@ -1,7 +1,7 @@
 """Audit: what became of each tool call, in the audit log of the store."""
 
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
@@ -134,11 +134,11 @@ async def _propose(ctx: Context, calls: Sequence[ToolCall]) -> set[str]:
 
 
 def _build_proposal(ctx: Context, call: ToolCall) -> AuditEvent:
-    texts = {"input": _summarize_arguments(call)}
-    raised_risk = _find_raised_risk(ctx, call)
-    if raised_risk is not None:
-        texts["raised_risk"] = raised_risk
-    return build_event(ctx, call, "proposed", texts)
+    raised_risk: str | None = None
+    tool = ctx.services.registry.get(call.name)
+    if tool is not None and (risk := find_call_risk(ctx, call, tool)) > tool.risk:  # by the arguments
+        raised_risk = risk.label
+    return build_event(ctx, call, "proposed", {"input": _summarize_arguments(call), "raised_risk": raised_risk})
 
 
 def _append_evaluations(ctx: Context, call: ToolCall) -> Awaitable[None] | None:
@@ -174,9 +174,10 @@ def _build_evaluations(
             ctx,
             call,
             "evaluated",
-            _leave_out_none(
-                reason=redact_and_cut(each.reason, MAX_SUMMARY_CHARACTERS) if each.reason else None, input=input
-            ),
+            {
+                "reason": redact_and_cut(each.reason, MAX_SUMMARY_CHARACTERS) if each.reason else None,
+                "input": input,
+            },
             guard=each.guard,
             rule=each.rule,
             outcome=each.decision,
@@ -191,7 +192,7 @@ def build_outcome(ctx: Context, call: ToolCall, result: ToolResult, block: Verdi
         ctx,
         call,
         find_kind(result),
-        _leave_out_none(output=_summarize_result(ctx, result)),
+        {"output": _summarize_result(ctx, result)},
         guard=block.guard if block else "",
         rule=block.rule if block else "",
         outcome=result.outcome,
@@ -210,14 +211,14 @@ def build_event(
     ctx: Context,
     call: ToolCall,
     kind: AuditKind,
-    texts: dict[str, str],
+    texts: Mapping[str, str | None],
     *,
     guard: str = "",
     rule: str = "",
     outcome: str = "",
     duration_ms: int = 0,
 ) -> AuditEvent:
-    """Return an entry about a call; `texts` are redacted and cut."""
+    """Return an entry about a call; `texts` are redacted and cut; None is left out."""
     services = ctx.services
     tool = services.registry.get(call.name)
     return AuditEvent(
@@ -235,12 +236,8 @@ def build_event(
         rule,
         outcome,
         duration_ms,
-        texts,
+        {name: text for name, text in texts.items() if text is not None},
     )
-
-
-def _leave_out_none(**texts: str | None) -> dict[str, str]:
-    return {name: text for name, text in texts.items() if text is not None}
 
 
 def _summarize_arguments(call: ToolCall) -> str:
@@ -252,15 +249,6 @@ def _summarize_result(ctx: Context, result: ToolResult) -> str | None:
         return None
     text = unfence_text(result.text)
     return (cut_redacted if is_redacted(ctx, text) else redact_and_cut)(text, MAX_SUMMARY_CHARACTERS)
-
-
-def _find_raised_risk(ctx: Context, call: ToolCall) -> str | None:
-    """Return the risk to which the arguments raise that of the tool; None if they do not."""
-    tool = ctx.services.registry.get(call.name)
-    if tool is None:
-        return None
-    risk = find_call_risk(ctx, call, tool)
-    return risk.label if risk > tool.risk else None
 
 
 def _get_appended(ctx: Context) -> dict[str, list[str]]:

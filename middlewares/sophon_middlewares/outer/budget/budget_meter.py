@@ -125,7 +125,13 @@ class TurnMeter:
         ctx, model, claimed = self._ctx, request.model, reservation.provider_reservation
         now = ctx.services.clock.now()
         if claimed is None and not self._is_turn_over:
-            self._count(request, usage, budget_period(now, self._settings.time_zone))
+            period, unrecorded = budget_period(now, self._settings.time_zone), ctx.tally.unrecorded
+            key = (period.day, period.month, model.provider, model.name, request.purpose)
+            counts = unrecorded.get(key)
+            if counts is None:
+                unrecorded[key] = UsageCounts.from_usage(usage, 1)
+            else:
+                counts.add(usage)
             return
         period = budget_period(now, self._settings.time_zone) if claimed is None else claimed.period
         row = UsageRow(model.provider, model.name, request.purpose, ctx.session_id, ctx.run_id, usage, period, now)
@@ -193,15 +199,6 @@ class TurnMeter:
         """Return the setting of the time of work and its seconds; None if there is no limit."""
         seconds = self._limits.active_seconds
         return None if seconds is None else (self._name_limit("ActiveTime"), seconds)
-
-    def _count(self, request: ModelRequest, usage: Usage, period: Period) -> None:
-        model, unrecorded = request.model, self._ctx.tally.unrecorded
-        key = (period.day, period.month, model.provider, model.name, request.purpose)
-        counts = unrecorded.get(key)
-        if counts is None:
-            unrecorded[key] = UsageCounts.from_usage(usage, 1)
-        else:
-            counts.add(usage)
 
     async def _reserve(self, provider: str, worst: Usage, limits: ProviderLimits) -> Reservation:
         now, time_zone = self._ctx.services.clock.now(), self._settings.time_zone
