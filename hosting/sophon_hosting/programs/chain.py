@@ -1,6 +1,6 @@
 """`sophon chain`: show the middlewares of a chain as a table."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +14,7 @@ from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.features.registry import load_features
 from sophon_hosting.host_chain import build_own_chain, complete_configured_chain
 from sophon_middlewares.chains.additions import explain_addition
 from sophon_middlewares.guards.description import describe_guards, format_guards
@@ -43,22 +44,32 @@ def chain(
     complete = complete_configured_chain(own, services)
     pipeline = complete if name is None else own
     names = {get_middleware_name(each) for each in own}
+    reasons = _find_reasons(complete, names, services)
     if as_json:
-        write_json([_row(middleware, names) for middleware in pipeline])
+        write_json([_row(middleware, reasons) for middleware in pipeline])
         return
     guards = describe_guards(complete, services)
-    added = _explain_additions(complete, names | {each.name for each in guards})
+    added = _format_reasons({name: reasons[name] for name in reasons if name not in {each.name for each in guards}})
     write_lines([*pipeline.explain().splitlines(), *added, "", "Guards", *format_guards(guards)])
 
 
-def _explain_additions(complete: Pipeline, known: Collection[str]) -> list[str]:
-    """Return the lines that say why a host adds what it adds to a chain besides the guards."""
-    names = [name for each in complete if (name := get_middleware_name(each)) not in known]
-    reasons = [(name, reason) for name in names if (reason := explain_addition(name)) is not None]
-    return ["", "Added by a host", *format_rows(reasons)] if reasons else []
+def _find_reasons(complete: Pipeline, own: Collection[str], services: Services) -> dict[str, str]:
+    """Return why a host adds what is not the chain's own, by name, in the order of the chain."""
+    by_features = {
+        get_middleware_name(added): f"{feature.name}: added by this feature."
+        for feature in load_features()
+        if feature.middlewares is not None
+        for added in feature.middlewares(services)
+    }
+    names = [name for each in complete if (name := get_middleware_name(each)) not in own]
+    reasons = {name: explain_addition(name) or by_features.get(name, "") for name in names}
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _row(middleware: Any, own: Collection[str]) -> dict[str, Any]:
+def _format_reasons(reasons: Mapping[str, str]) -> list[str]:
+    return ["", "Added by a host", *format_rows(list(reasons.items()))] if reasons else []
+
+
+def _row(middleware: Any, reasons: Mapping[str, str]) -> dict[str, Any]:
     place, name = read_order_constraints(middleware), get_middleware_name(middleware)
-    reason = None if name in own else explain_addition(name)
-    return {"name": name, "zone": place.zone, "acts": dict(place.acts), "reason": reason}
+    return {"name": name, "zone": place.zone, "acts": dict(place.acts), "reason": reasons.get(name)}
