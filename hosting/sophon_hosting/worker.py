@@ -11,7 +11,7 @@ from sophon.context import Context
 from sophon.errors import NotFound, SophonError, StoreError, StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.services import Services
-from sophon.stores.run_fence import OutdatedRun, StaleRun
+from sophon.stores.run_fence import StaleRun
 from sophon.task_timeout import TaskTimeout
 from sophon.traces.trace_context import PROPAGATED
 from sophon.turn.pipeline_registry import PipelineRegistry
@@ -39,7 +39,7 @@ from sophon_hosting.runs.turn_factory import PrepareRun, build_turn, prepare_not
 from sophon_hosting.runs.turn_store import services_for_turn
 from sophon_hosting.shutdown import drain_or_interrupt
 from sophon_hosting.store.contract import host_store
-from sophon_hosting.store.runs.contract import Run
+from sophon_hosting.store.runs.contract import OutdatedRun, Run
 from sophon_middlewares.outer.budget.budget import usage_rows
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
 from sophon_middlewares.stages.direct_call import DIRECT_CALL

@@ -31,7 +31,7 @@ class InMemoryStore(Store):
 
     What most turns use is in dictionaries: a turn then costs a third of what it costs over SQLite, and no SQLAlchemy is
     loaded. The first use of anything else makes an `SqlStore` in memory, which keeps that. A session that is deleted
-    here is deleted there; its runs, if there were any, would know nothing of the session: a host needs an `SqlStore`.
+    here is deleted there. A host needs a store in SQL, whose runs refer to its sessions.
 
     It belongs to one event loop: no method awaits anything, so each is atomic without a lock. Closing it deletes
     nothing.

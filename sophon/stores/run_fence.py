@@ -17,19 +17,6 @@ class StaleRun(SophonError):
         super().__init__(f"start {start} of run {run_id} can write nothing: the run was continued elsewhere")
 
 
-class OutdatedRun(SophonError):
-    """A run was changed between the read and the begin of a start, which must not go on with what it has read.
-
-    Nobody else runs it: it is to be read and begun again at once.
-    """
-
-    code = "outdated_run"
-
-    def __init__(self, run_id: str) -> None:
-        self.run_id = run_id
-        super().__init__(f"run {run_id} was changed after it was read; read and begin it again")
-
-
 @dataclass(frozen=True, slots=True)
 class RunFence:
     """In whose name something is written: the start number `start` of a run (`Run.starts`).

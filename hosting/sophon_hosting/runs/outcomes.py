@@ -15,7 +15,7 @@ from sophon.context.turn_log import ClaimedTurn, TurnEnd, TurnEvents
 from sophon.errors import ChainError, NotFound, StoreUnavailable
 from sophon.events import Emit, Event
 from sophon.messages import Response
-from sophon.stores.run_fence import OutdatedRun, RunFence, StaleRun
+from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.unit_of_work import UnitOfWork, WriteKind
 from sophon.stores.usage.contract import UsageRow
@@ -31,7 +31,15 @@ from sophon_hosting.runs.traces import find_outcome_trace, to_writes
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.events.contract import LoggedEvent
-from sophon_hosting.store.runs.contract import BeginResult, FinishResult, Run, RunError, RunOutcome, Withdrawal
+from sophon_hosting.store.runs.contract import (
+    BeginResult,
+    FinishResult,
+    OutdatedRun,
+    Run,
+    RunError,
+    RunOutcome,
+    Withdrawal,
+)
 
 log = logging.getLogger("sophon")
 

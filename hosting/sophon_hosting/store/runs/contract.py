@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.approvals import ApprovalRequest, Decision
+from sophon.errors import SophonError
 from sophon.security import redact
 from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork
 from sophon.stores.usage.contract import UsageRow
@@ -33,6 +34,19 @@ RunStatus: TypeAlias = Literal["queued", "running", "suspended", "completed", "f
 BeginVerdict: TypeAlias = Literal["begun", "cancelled", "over", "waits"]
 
 UNFINISHED_STATUSES: tuple[RunStatus, ...] = ("queued", "running", "suspended")
+
+
+class OutdatedRun(SophonError):
+    """A run was changed between the read and the begin of a start, which must not go on with what it has read.
+
+    Nobody else runs it: it is to be read and begun again at once.
+    """
+
+    code = "outdated_run"
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        super().__init__(f"run {run_id} was changed after it was read; read and begin it again")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from sophon.errors import ChangedMeanwhile, InputError, NotFound, SessionTaken
-from sophon.stores.run_fence import OutdatedRun, check_start
+from sophon.stores.run_fence import check_start
 from sophon.stores.sessions.contract import SessionSummary
-from sophon_hosting.store.runs.contract import BeginResult, Precondition, Run, RunStatus
+from sophon_hosting.store.runs.contract import BeginResult, OutdatedRun, Precondition, Run, RunStatus
 
 SUGGESTION_POOL_SIZE = 1000
 """How many of the newest ids are searched for ones similar to an unknown id."""

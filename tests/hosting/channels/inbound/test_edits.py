@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from sophon.stores.run_fence import OutdatedRun
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, InboundMessage, MessageEdited, Person
 from sophon_hosting.channels.inbound.handler import EDITED_COMMAND_MESSAGE
 from sophon_hosting.channels.inbound.turn_text import EDITED_NOTE
-from sophon_hosting.store.runs.contract import InboundKey
+from sophon_hosting.store.runs.contract import InboundKey, OutdatedRun
 
 GROUP = ChatLocation("-5", "group")
 

@@ -10,7 +10,6 @@ from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import ChangedMeanwhile, InputError, NotFound, SessionTaken
 from sophon.messages import Message, ToolCall, Usage
 from sophon.stores import SessionRecord, Store
-from sophon.stores.run_fence import OutdatedRun
 from sophon.stores.unit_of_work import UnitOfWork
 from sophon.stores.usage.contract import Period, UsageRow
 from sophon.testing import VirtualClock
@@ -21,7 +20,16 @@ from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.store.events.contract import LoggedEvent
-from sophon_hosting.store.runs.contract import InboundKey, LogWrite, PendingRun, Precondition, Run, RunError, RunOutcome
+from sophon_hosting.store.runs.contract import (
+    InboundKey,
+    LogWrite,
+    OutdatedRun,
+    PendingRun,
+    Precondition,
+    Run,
+    RunError,
+    RunOutcome,
+)
 from sophon_hosting.store.runs.sql_transactions import checkpoint_write
 from tests.units_of_work import store_checkpoint
 
