@@ -25,6 +25,7 @@ from sophon_hosting.features.traces.replay.turn_replay import (
 )
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.store.factory import host_store_from_url
+from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import CHAINS
 
 USAGE_TABLES = frozenset({"attempts", "spending"})
@@ -227,7 +228,8 @@ async def test_a_replay_that_takes_too_long_is_stopped(models: Models) -> None:
             await clock.sleep(100 * 3600)
         return await models.first(request)
 
-    async with Services(models=FunctionModel(answer), tools=[weather], clock=clock) as services:
+    store = SqlHostStore("memory://")
+    async with Services(models=FunctionModel(answer), tools=[weather], clock=clock, store=store) as services:
         run_id = await run_turns(services)
         is_recorded = True
         replayed = await replay(services, run_id)
