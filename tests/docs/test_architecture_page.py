@@ -45,6 +45,17 @@ def test_every_package_is_listed(package: str) -> None:
 
 def test_each_package_and_module_is_in_one_row() -> None:
     table = PAGE[PAGE.index("| `sophon.` |") : PAGE.index("## The path of one message")]
-    for section in table.split("\n\n"):
+    for section in (part for part in table.split("\n\n") if part.startswith("|")):
         named = [name for row in section.splitlines()[2:] for name in re.findall(r"`([\w.]+)`", row.split("|")[1])]
         assert sorted(named) == sorted(set(named))
+
+
+def test_the_file_of_each_step_exists() -> None:
+    steps = PAGE[PAGE.index("## The path of one message") :]
+    files = re.findall(r"`((?:sophon|sophon_\w+)/[\w/]+\.py)`", steps)
+    assert len(files) >= 12
+    assert [file for file in files if not (PACKAGES[file.partition("/")[0]] / file.partition("/")[2]).is_file()] == []
+
+
+def test_the_path_of_a_message_has_twelve_steps() -> None:
+    assert re.findall(r"^(\d+)\. \*\*", PAGE, flags=re.MULTILINE) == [str(number) for number in range(1, 13)]
