@@ -92,7 +92,7 @@ class Context(TurnState):
     has_listeners: bool = True
     """Whether events have a listener. An event in a hot path is not created without one."""
     cancellation: Cancellation = field(default_factory=Cancellation)
-    """Whether the turn is cancelled, or its end recorded; shared with branches and plan steps."""
+    """Whether the turn is cancelled, or its end recorded; shared with the contexts of its calls and plan steps."""
     parent: "Context | None" = None
     """The turn, or plan step, whose plan step or sub-agent this is."""
     pipeline: TurnRunner | None = None
@@ -111,7 +111,7 @@ class Context(TurnState):
     result_hooks: "tuple[ResultHook, ...]" = ()
     """Functions that get the result of a call that ran, before it is journaled."""
     recorder: "TraceRecorder | None" = None
-    """Keeps the events and the times of the stages for the trace of the turn; shared with branches and plan steps."""
+    """Keeps the events and the times of the stages for the trace of the turn; shared with the contexts of its calls and plan steps."""
     stage_frame: "StageFrame | None" = None
     """The timed middleware that runs now."""
     redactor: "Redactor | None" = None
@@ -315,15 +315,15 @@ class Context(TurnState):
             root = root.parent
         return root
 
-    def branch(self, call: ToolCall) -> "Context":
+    def for_call(self, call: ToolCall) -> "Context":
         """Return a context for one tool call: shares everything by reference, has its own `pending` and `results`."""
         # As copy.copy, at a fifth of its cost.
-        branch = Context(
+        context = Context(
             *_values(self), services=self.services, stopwatch=self.stopwatch, tool_limiter=self.tool_limiter
         )
-        branch.pending = [call]
-        branch.results = {}
-        return branch
+        context.pending = [call]
+        context.results = {}
+        return context
 
     def child(
         self,

@@ -72,5 +72,5 @@ def test_a_key_that_cannot_be_loaded_finds_nothing_of_an_earlier_process() -> No
 def test_a_branch_shares_and_a_child_begins_anew() -> None:
     ctx = Services().turn("go")
     ctx.put(KEPT, {"a"})
-    assert ctx.branch(ToolCall("c", "t")).get(KEPT) is ctx.get(KEPT)
+    assert ctx.for_call(ToolCall("c", "t")).get(KEPT) is ctx.get(KEPT)
     assert ctx.child("x", Step("s")).get(KEPT) is None

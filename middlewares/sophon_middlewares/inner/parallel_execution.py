@@ -10,13 +10,13 @@ from sophon.messages import ToolCall
 
 
 class ParallelExecution:
-    """In a settling pass with two or more pending calls, sends one branch per call through the rest of the chain
+    """In a settling pass with two or more pending calls, sends one context per call through the rest of the chain
     concurrently.
 
     Approval and ToolExecution see one call each; results return in call order; a call that waits for approval stays
     pending while the others continue. Calls of a later `batch` (ToolCall) begin when those of the earlier ones are
     settled. After an exception the siblings finish, then the first exception in call order is
-    raised; what the branches have settled is kept, also when the turn is cancelled. `ctx.tool_limiter` limits how many
+    raised; what the contexts have settled is kept, also when the turn is cancelled. `ctx.tool_limiter` limits how many
     tools run at once (`Tools.MaxParallel`, 8) and runs serial tools alone; a call that waits for approval does not
     count.
     """
@@ -50,40 +50,40 @@ def split_first_batch(calls: list[ToolCall]) -> tuple[list[ToolCall], list[ToolC
 
 
 async def _settle_batch(ctx: Context, next: Next, batch: list[ToolCall], later: list[ToolCall]) -> None:
-    branches = [ctx.branch(call) for call in batch]
+    contexts = [ctx.for_call(call) for call in batch]
     try:
-        errors = await _run_branches(branches, next)
+        errors = await _run_contexts(contexts, next)
     finally:
-        merge_branches(ctx, branches, later)
+        merge_contexts(ctx, contexts, later)
     for error in errors:
         if error is not None:
             raise error
 
 
-def merge_branches(ctx: Context, branches: Sequence[Context], later: Sequence[ToolCall] = ()) -> None:
-    """Merge results and pending calls in call order, `later` calls last; the first branch with a response ends the
+def merge_contexts(ctx: Context, contexts: Sequence[Context], later: Sequence[ToolCall] = ()) -> None:
+    """Merge results and pending calls in call order, `later` calls last; the first context with a response ends the
     turn.
     """
-    ctx.pending = [*(call for branch in branches for call in branch.pending), *later]
-    for branch in branches:
-        ctx.results.update(branch.results)
+    ctx.pending = [*(call for context in contexts for call in context.pending), *later]
+    for context in contexts:
+        ctx.results.update(context.results)
         if ctx.response is None:
-            ctx.response = branch.response
+            ctx.response = context.response
 
 
-async def _run_branches(branches: Sequence[Context], next: Next) -> list[Exception | None]:
-    errors: list[Exception | None] = [None] * len(branches)
+async def _run_contexts(contexts: Sequence[Context], next: Next) -> list[Exception | None]:
+    errors: list[Exception | None] = [None] * len(contexts)
 
     async def settle(index: int) -> None:
         try:
-            async with branches[index].cancellation.enforce():
-                await next(branches[index])
+            async with contexts[index].cancellation.enforce():
+                await next(contexts[index])
         except Exception as error:  # noqa: BLE001 - raised once the siblings have finished
             errors[index] = error
 
     # asyncio's TaskGroup costs a quarter of anyio's. No exception reaches it, so it raises no ExceptionGroup.
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(settle(index)) for index in range(len(branches))]
+        tasks = [group.create_task(settle(index)) for index in range(len(contexts))]
         try:
             await asyncio.wait(tasks)
         except asyncio.CancelledError:
@@ -91,6 +91,6 @@ async def _run_branches(branches: Sequence[Context], next: Next) -> list[Excepti
                 task.cancel()
             raise
     for index, task in enumerate(tasks):
-        if task.cancelled() and branches[index].pending:
-            errors[index] = ChainError(f"the branch of {branches[index].pending[0].name} was cancelled from within")
+        if task.cancelled() and contexts[index].pending:
+            errors[index] = ChainError(f"the branch of {contexts[index].pending[0].name} was cancelled from within")
     return errors

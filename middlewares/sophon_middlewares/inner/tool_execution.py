@@ -211,7 +211,7 @@ async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCa
     runner, ctx.running_task = ctx.running_task, call  # not the task: a tool that runs its own turn is refused
     try:
         if tool.nested:
-            return await tool.invoke(call.arguments, ctx.branch(call), clock=services.clock), "completed"
+            return await tool.invoke(call.arguments, ctx.for_call(call), clock=services.clock), "completed"
         async with limit:
             text, outcome = await tool.invoke(call.arguments, ctx, clock=services.clock), "completed"
     except (BudgetExceeded, CallSuspended):

@@ -76,7 +76,7 @@ async def test_no_group_is_an_error(ctx: Context) -> None:
 
 async def test_what_a_branch_loads_the_turn_has(services: Services, ctx: Context) -> None:
     ctx.tools = []
-    await load_tools.invoke({"group": "math"}, ctx.branch(ToolCall(id="1", name="load_tools", arguments={})))
+    await load_tools.invoke({"group": "math"}, ctx.for_call(ToolCall(id="1", name="load_tools", arguments={})))
     assert [tool.name for tool in ctx.tools] == ["calculator"]
 
 

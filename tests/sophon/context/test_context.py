@@ -25,7 +25,7 @@ def turn(events: EventRecorder | None = None, **options: bool) -> Context:
 def test_a_branch_shares_everything_but_its_call_and_its_results() -> None:
     ctx = turn()
     ctx.pending, ctx.results, ctx.settling = [CALL, ToolCall("d", "t")], {}, True
-    branch = ctx.branch(CALL)
+    branch = ctx.for_call(CALL)
 
     assert branch.pending == [CALL]
     assert branch.results == {}
@@ -37,7 +37,7 @@ def test_a_branch_shares_everything_but_its_call_and_its_results() -> None:
 
 def test_a_branch_is_as_whole_as_a_copy() -> None:
     ctx = turn()
-    copied, branch = copy.copy(ctx), ctx.branch(CALL)
+    copied, branch = copy.copy(ctx), ctx.for_call(CALL)
     assert type(branch) is Context
     assert all(hasattr(branch, each.name) == hasattr(copied, each.name) for each in dataclasses.fields(Context))
 
@@ -45,7 +45,7 @@ def test_a_branch_is_as_whole_as_a_copy() -> None:
 def test_what_a_branch_settles_is_the_turns_only_when_it_is_merged() -> None:
     ctx = turn()
     ctx.pending = [CALL]
-    branch = ctx.branch(CALL)
+    branch = ctx.for_call(CALL)
     branch.settle(CALL, "ok")
     branch.grants["c"] = Grant("digest")
 

@@ -48,7 +48,7 @@ async def test_a_step_a_sub_agent_and_a_tool_call_have_the_hooks_of_their_turn()
         parts = [
             child,
             child.child("deeper", Step("two")),
-            ctx.branch(ToolCall("c", "t")),
+            ctx.for_call(ToolCall("c", "t")),
             ctx.restore_child(child.state()),
         ]
         for part in parts:

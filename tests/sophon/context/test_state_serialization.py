@@ -143,7 +143,7 @@ def test_recorded_is_written_out_as_it_really_is() -> None:
 
 def test_branches_and_steps_of_a_restored_turn_work_as_ever() -> None:
     back = again(full())
-    branch, child = back.branch(CALL), back.child("x", Step("b"))
+    branch, child = back.for_call(CALL), back.child("x", Step("b"))
     assert branch.grants is back.grants
     assert branch.pending == [CALL]
     assert child.run_id == f"{back.run_id}/b"

@@ -177,7 +177,7 @@ async def test_a_command_that_may_write_the_marker_anywhere_asks_a_person(turn: 
 
 
 async def test_a_guard_that_fails_blocks_the_call(turn: GuardedTurn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sophon_middlewares.guards.redaction.may_hold_marker", lambda *_: 1 / 0)
+    monkeypatch.setattr("sophon_middlewares.guards.redaction.redaction.may_hold_marker", lambda *_: 1 / 0)
     [result] = await turn.run([Redaction()], [write_call("a.txt")])
 
     assert result.startswith("blocked by Redaction (guard_failed): the check failed")
