@@ -92,7 +92,7 @@ class Context(TurnState):
     has_listeners: bool = True
     """Whether events have a listener. An event in a hot path is not created without one."""
     cancellation: Cancellation = field(default_factory=Cancellation)
-    """Whether the turn is cancelled, or its end recorded; shared with the contexts of its calls and plan steps."""
+    """Whether the turn is cancelled, or its end recorded; shared with those of calls and plan steps."""
     parent: "Context | None" = None
     """The turn, or plan step, whose plan step or sub-agent this is."""
     pipeline: TurnRunner | None = None
@@ -111,7 +111,7 @@ class Context(TurnState):
     result_hooks: "tuple[ResultHook, ...]" = ()
     """Functions that get the result of a call that ran, before it is journaled."""
     recorder: "TraceRecorder | None" = None
-    """Keeps the events and the times of the stages for the trace of the turn; shared with the contexts of its calls and plan steps."""
+    """Keeps the events and the times of the stages for the trace of the turn; shared with those of calls and plan steps."""
     stage_frame: "StageFrame | None" = None
     """The timed middleware that runs now."""
     redactor: "Redactor | None" = None
