@@ -111,7 +111,7 @@ class Context(TurnState):
     result_hooks: "tuple[ResultHook, ...]" = ()
     """Functions that get the result of a call that ran, before it is journaled."""
     recorder: "TraceRecorder | None" = None
-    """Keeps the events and the times of the stages for the trace of the turn; shared with those of calls and plan steps."""
+    """Keeps the events and stage times for the trace of the turn; shared with those of calls and plan steps."""
     stage_frame: "StageFrame | None" = None
     """The timed middleware that runs now."""
     redactor: "Redactor | None" = None
