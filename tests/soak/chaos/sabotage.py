@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 import sophon.stores.sql.database
-import sophon_hosting.store.run_fences
+import sophon_hosting.store.runs.sql_transactions
 import sophon_hosting.store.runs.transitions
 from sophon.stores.sql.dialects import create_engine_for
 from sophon_hosting.runs.delivery_settlement import LeaseRenewal
@@ -25,7 +25,7 @@ def _without_fence() -> None:
     def accept(*_: object) -> None:
         """Find every start new enough."""
 
-    modules: tuple[Any, ...] = (sophon_hosting.store.run_fences, sophon_hosting.store.runs.transitions)
+    modules: tuple[Any, ...] = (sophon_hosting.store.runs.sql_transactions, sophon_hosting.store.runs.transitions)
     for module in modules:
         module.check_start = accept
 

@@ -21,7 +21,6 @@ from sophon.stores.usage.contract import UsageRow, UsageStore
 from sophon_channels.outbound_entry import OutboundEntry, prepare_entries
 from sophon_hosting.store.events.contract import LoggedEvent
 from sophon_hosting.store.outbox.transitions import assign_run
-from sophon_hosting.store.run_fences import check_fences
 from sophon_hosting.store.runs import sql_statements as statements
 from sophon_hosting.store.runs import sql_transactions as transactions
 from sophon_hosting.store.runs.contract import (
@@ -40,6 +39,7 @@ from sophon_hosting.store.runs.contract import (
     Withdrawal,
     no_events,
 )
+from sophon_hosting.store.runs.sql_transactions import check_fences
 from sophon_hosting.store.tables import HOST_TABLES, IS_UNFINISHED, inbound, outbound, runs
 
 _SELECT_UNFINISHED = (

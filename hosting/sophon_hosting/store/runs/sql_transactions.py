@@ -1,20 +1,24 @@
-"""Transactions of runs: what the writes of `SqlRunStore` do on a connection."""
+"""Transactions of runs: what the writes of `SqlRunStore` do on a connection, with the check of their fences, and the
+logs of their checkpoints.
+"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, bindparam, delete, insert, select
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.attachments.contract import ids_in_options
 from sophon.stores.attachments.sql import use_attachments
-from sophon.stores.run_fence import check_start
+from sophon.stores.run_fence import RunFence, StaleRun, check_start
 from sophon.stores.sessions.contract import SessionBranch, SessionRecord
 from sophon.stores.sessions.sql_branches import copy_session
 from sophon.stores.sessions.sql_rows import add_records, create_session, find_session
+from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.texts.sql import TextReader, TextWriter
 from sophon.stores.tool_call_journal.sql import delete_entries
 from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork, Write, WriteKind
@@ -25,7 +29,6 @@ from sophon_hosting.store.approval_requests import decide_open_requests
 from sophon_hosting.store.events.contract import LoggedEvent
 from sophon_hosting.store.events.sql import add_events, select_last_seq
 from sophon_hosting.store.outbound_rows import add_entries
-from sophon_hosting.store.run_fences import check_fences
 from sophon_hosting.store.runs import sql_statements as statements
 from sophon_hosting.store.runs.contract import (
     AcceptResult,
@@ -40,7 +43,6 @@ from sophon_hosting.store.runs.contract import (
     Withdrawal,
     no_events,
 )
-from sophon_hosting.store.runs.sql_checkpoint_logs import delete_logs, load_entries, write_logs
 from sophon_hosting.store.runs.transitions import (
     SUGGESTION_POOL_SIZE,
     accept_run,
@@ -52,7 +54,23 @@ from sophon_hosting.store.runs.transitions import (
     run_not_found,
     suspend_run,
 )
-from sophon_hosting.store.tables import runs
+from sophon_hosting.store.tables import checkpoint_logs, runs
+
+_SELECT_STARTS = PreparedStatement(lambda _: select(runs.c.starts).where(runs.c.id == bindparam("which")))
+
+_OF_RUN = checkpoint_logs.c.run == bindparam("number")
+_DELETE_LOGS = PreparedStatement(lambda _: delete(checkpoint_logs).where(_OF_RUN))
+_CUT_LOG = PreparedStatement(
+    lambda _: delete(checkpoint_logs).where(
+        _OF_RUN, checkpoint_logs.c.log == bindparam("which"), checkpoint_logs.c.position >= bindparam("start")
+    )
+)
+_INSERT_LOG_ENTRIES = PreparedStatement(lambda _: insert(checkpoint_logs))
+_SELECT_LOGS = (
+    select(checkpoint_logs.c.log, checkpoint_logs.c.entry)
+    .where(_OF_RUN)
+    .order_by(checkpoint_logs.c.log, checkpoint_logs.c.position)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +170,7 @@ def record(
 
 def _apply(connection: Connection, unit: UnitOfWork) -> None:
     check_fences(connection, unit.fences)
-    for write in sorted(unit.writes, key=lambda write: write.kind):
+    for write in sorted(unit.writes, key=attrgetter("kind")):
         write.apply(connection)
 
 
@@ -294,3 +312,39 @@ def find_by_key(connection: Connection, key: InboundKey) -> Run | None:
 def not_found(connection: Connection, run_id: str) -> Exception:
     newest = connection.execute(select(runs.c.id).order_by(runs.c.number.desc()).limit(SUGGESTION_POOL_SIZE))
     return run_not_found(run_id, newest.scalars())
+
+
+def check_fences(connection: Connection, fences: Iterable[RunFence]) -> None:
+    """Raise StaleRun for an old fence, and for that of a run that was deleted with its session."""
+    for fence in fences:
+        found = _SELECT_STARTS.fetch_row(connection, {"which": fence.run_id})
+        if found is None:
+            # A new session may have the id of the deleted one: nothing of the old one belongs in it.
+            raise StaleRun(fence.run_id, fence.start)
+        check_start(fence.run_id, fence.start, found[0])
+
+
+def write_logs(connection: Connection, number: int, writes: Sequence[LogWrite], writer: TextWriter) -> None:
+    """Write to the logs of the run with a row number."""
+    for write in writes:
+        _CUT_LOG.execute(connection, {"number": number, "which": write.log, "start": write.start})
+    rows = [
+        {"run": number, "log": write.log, "position": position, "entry": writer.encode(entry)}
+        for write in writes
+        for position, entry in enumerate(write.entries, write.start)
+    ]
+    if rows:
+        _INSERT_LOG_ENTRIES.execute_many(connection, rows)
+
+
+def load_entries(connection: Connection, number: int, reader: TextReader) -> Mapping[int, Sequence[Any]]:
+    """Return the entries of the logs of a run by the log's number."""
+    logs: dict[int, list[Any]] = {}
+    for log, entry in connection.execute(_SELECT_LOGS, {"number": number}):
+        logs.setdefault(log, []).append(reader.decode(entry))
+    return logs
+
+
+def delete_logs(connection: Connection, number: int) -> None:
+    """Delete the logs of a run."""
+    _DELETE_LOGS.execute(connection, {"number": number})
