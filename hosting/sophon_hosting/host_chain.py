@@ -5,7 +5,8 @@ from collections.abc import Coroutine
 from importlib import import_module
 from typing import cast
 
-from sophon.chain.pipeline import Pipeline
+from sophon.chain.order_constraints import get_middleware_name
+from sophon.chain.pipeline import Middleware, Pipeline
 from sophon.chain.placement import Additions, place
 from sophon.errors import NotFound, SettingsError, SophonError
 from sophon.plugins.entry_points import MIDDLEWARES_GROUP, find_entry_points, load_entry_point
@@ -14,7 +15,6 @@ from sophon.services import Services
 from sophon.settings import Settings
 from sophon.task_types import TaskType
 from sophon.turn.pipeline_registry import PipelineRegistry
-from sophon_hosting.model_hooks import place_model_hooks
 from sophon_hosting.runs.daily_log import read_daily_log
 from sophon_middlewares.chains import CHAINS, NOTHING
 from sophon_middlewares.chains.additions import GUARD_ORDER, find_additions
@@ -111,6 +111,19 @@ def build_pipelines(services: Services) -> PipelineRegistry:
         if records_turns(chain) != records_turns(default):
             raise SettingsError([f"Chain.TaskTypes.{kind}: all chains must have SessionEvents, or none"])
     return PipelineRegistry(default, chains)
+
+
+def place_model_hooks(chain: Pipeline, pipelines: PipelineRegistry) -> Pipeline:
+    """Return the chain with those middlewares of the host's turns that hook every model call and that it does not have.
+
+    Of several chains by task type the first middleware of each name counts.
+    """
+    hooks: dict[str, Middleware] = {}
+    for turns in (pipelines.default, *pipelines.by_type.values()):
+        for each in turns:
+            if getattr(each, "hooks_model_calls", False):
+                hooks.setdefault(get_middleware_name(each), each)
+    return place(chain, hooks.values())
 
 
 def records_turns(chain: Pipeline) -> bool:

@@ -12,8 +12,7 @@ from sophon_hosting.features.post_turn.runner import PostTurnRunner
 from sophon_hosting.features.traces.replay.recorded_turn import load_recorded_turn
 from sophon_hosting.features.traces.replay.turn_replay import ReplayRequest, replay_turn
 from sophon_hosting.host import Host, RunRequest
-from sophon_hosting.host_chain import build_named_chain, build_pipelines
-from sophon_hosting.model_hooks import place_model_hooks
+from sophon_hosting.host_chain import build_named_chain, build_pipelines, place_model_hooks
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import CHAINS
 

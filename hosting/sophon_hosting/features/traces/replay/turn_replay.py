@@ -26,8 +26,7 @@ from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_
 from sophon.turn.pipeline_registry import PipelineRegistry
 from sophon_hosting.features.traces.replay.recorded_turn import RecordedTurn
 from sophon_hosting.features.traces.replay.store import create_replay_store
-from sophon_hosting.host_chain import build_named_chain, build_pipelines
-from sophon_hosting.model_hooks import place_model_hooks
+from sophon_hosting.host_chain import build_named_chain, build_pipelines, place_model_hooks
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.traces.trace import build_trace, describe_failure, describe_response
