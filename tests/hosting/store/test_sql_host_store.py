@@ -15,7 +15,9 @@ from sophon_hosting.host import Host
 from sophon_hosting.runs.turn_store import WaitingStore
 from sophon_hosting.store.api_tokens.sql import ApiTokenStore
 from sophon_hosting.store.contract import HostStore, host_store
+from sophon_hosting.store.events.contract import LoggedEvent
 from sophon_hosting.store.sql_host_store import HOST_PARTS, SqlHostStore
+from sophon_hosting.store.tables import HOST_TABLES
 
 URL = "sqlite:///s.db"
 
@@ -61,6 +63,33 @@ async def test_a_host_adds_its_tables_to_the_store_of_a_chain_and_keeps_what_is_
     await chain.open()
     assert (await chain.sessions.get("s")).owner == "ada"
     await chain.close()
+
+
+async def test_a_host_adds_the_tables_of_its_new_parts_to_the_store_of_an_earlier_one(tmp_path: Path) -> None:
+    earlier = SqlStore(URL, folder=tmp_path, parts=HOST_PARTS[:1])
+    await earlier.open()
+    assert {table.name for table in HOST_TABLES} <= await read_tables(earlier)
+    await earlier.close()
+    host = SqlHostStore(URL, folder=tmp_path)
+    await host.open()
+    assert {table.name for table in host.tables} <= await read_tables(host)
+    assert await host.maintenance.find_damage() == []
+    await host.close()
+
+
+async def test_a_session_that_a_chain_deletes_leaves_no_event_to_the_next_one(tmp_path: Path) -> None:
+    chain, host = SqlStore(URL, folder=tmp_path), SqlHostStore(URL, folder=tmp_path)
+    for store in (chain, host):
+        await store.open()
+    trace = LoggedEvent("tool_call_started", {}, is_trace=True)
+    for session in ("first", "second"):
+        await host.sessions.get_or_create(session)
+        assert await host.events.append(session, [LoggedEvent(session, {}), trace]) == 1
+        assert [each.name for each in await host.events.list_after(session, 0)] == [session]
+        assert len(await host.events.list_traces(session, "")) == 1
+        await chain.sessions.delete(session)
+    for store in (chain, host):
+        await store.close()
 
 
 async def test_a_store_that_lacks_one_of_the_tables_of_a_part_is_damaged_and_stays_so(tmp_path: Path) -> None:

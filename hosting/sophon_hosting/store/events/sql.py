@@ -51,6 +51,14 @@ _SELECT_POSITION = PreparedStatement(
 _SELECT_TRACE_POSITION = PreparedStatement(lambda _: select(_newest_key(traces)).where(_BY_SESSION))
 _INSERT_EVENTS = PreparedStatement(lambda _: insert(events))
 _INSERT_TRACES = PreparedStatement(lambda _: insert(traces))
+_DELETE_LEFTOVERS = (
+    PreparedStatement(
+        lambda _: delete(events).where(events.c.key >= bindparam("first"), events.c.key < bindparam("next"))
+    ),
+    PreparedStatement(
+        lambda _: delete(traces).where(traces.c.key >= bindparam("first"), traces.c.key < bindparam("next"))
+    ),
+)
 _SELECT_SESSION = (
     select(sessions.c.number, sessions.c.id)
     .join(event_logs, event_logs.c.session_id == sessions.c.id)
@@ -190,7 +198,11 @@ def _create_log(connection: Connection, session_id: str) -> int:
         raise session_not_found_error(connection, session_id)
     key = connection.execute(insert(event_logs), {"session_id": session_id, "last_seq": 0}).inserted_primary_key
     assert key is not None
-    return int(key[0])
+    number = int(key[0])
+    # A store without this part, as that of a chain, deletes a session and leaves its events; its number is used again.
+    for statement in _DELETE_LEFTOVERS:
+        statement.execute(connection, {"first": to_key(number, 0), "next": to_key(number + 1, 0)})
+    return number
 
 
 def _insert_traces(
