@@ -36,15 +36,15 @@ from sophon_hosting.queue.queue_factory import build_memory_queue
 from sophon_hosting.retention import RetentionSweep, Sweep
 from sophon_hosting.run_execution import AgentChains, RunExecution
 from sophon_hosting.runs.active_runs import ActiveRuns
-from sophon_hosting.runs.approval_gate import StoreApprovalGate
-from sophon_hosting.runs.approvals import ApprovalService
+from sophon_hosting.runs.approvals.approval_gate import StoreApprovalGate
+from sophon_hosting.runs.approvals.approval_service import ApprovalService
+from sophon_hosting.runs.approvals.decision_writer import DecisionWriter
+from sophon_hosting.runs.approvals.pending_questions import PendingQuestions
 from sophon_hosting.runs.cancellation import CANCEL_TIMEOUT_SECONDS, RunCancellation
-from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.outcomes import OutcomeWriter, RecordUse, RunTurnLog
-from sophon_hosting.runs.pending_questions import PendingQuestions
 from sophon_hosting.runs.run_acceptance import RunAcceptance, RunRequest, TaskReceipt
 from sophon_hosting.runs.run_signals import RunSignals
 from sophon_hosting.runs.session_deletion import CreateSessionWork, SessionDeletion

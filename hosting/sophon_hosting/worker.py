@@ -23,7 +23,7 @@ from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator, interrupted_error
 from sophon_hosting.runs.active_runs import AcceptedRuns, ActiveRun, ActiveRuns
-from sophon_hosting.runs.checkpoint_store import suspend_run
+from sophon_hosting.runs.checkpoints.checkpoint_store import suspend_run
 from sophon_hosting.runs.crash_suspects import POSTPONED_SECONDS, CrashSuspects
 from sophon_hosting.runs.delivery_settlement import (
     INITIAL_BACKOFF_SECONDS,

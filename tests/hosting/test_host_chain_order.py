@@ -12,7 +12,7 @@ from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.placement import place
 from sophon_hosting.host_chain import build_configured_chain, build_own_chain
 from sophon_hosting.runs.active_runs import ActiveRuns
-from sophon_hosting.runs.checkpoint_store import Checkpoints
+from sophon_hosting.runs.checkpoints.checkpoint_store import Checkpoints
 from sophon_middlewares import OffTheRecord
 from sophon_middlewares.chains import CHAINS, twelve
 from sophon_middlewares.chains.additions import GUARD_ORDER, explain_addition, find_additions

@@ -16,9 +16,9 @@ from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.channels.chat_profiles import ChatProfiles
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.inbound.commands.off_the_record import ChatsOffTheRecord
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.handler import InboundHandler
-from sophon_hosting.channels.inbound.off_the_record import ChatsOffTheRecord
 from sophon_hosting.channels.outbound.chat_notices import ChatNotice
 from sophon_hosting.channels.outbound.delivery_rules import credential_delay
 from sophon_hosting.channels.outbound.entries import OutboundWriter

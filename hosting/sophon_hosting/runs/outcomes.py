@@ -25,7 +25,7 @@ from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.session_transactions import BuildRows, Stored
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns, HeldOutcome
-from sophon_hosting.runs.decision_writer import build_resolution_event
+from sophon_hosting.runs.approvals.decision_writer import build_resolution_event
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.traces import find_outcome_trace, to_writes
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile

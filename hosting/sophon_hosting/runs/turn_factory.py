@@ -12,7 +12,7 @@ from sophon.services import Services
 from sophon.turn.chat_overrides import CHAT_OVERRIDES, NO_OVERRIDES
 from sophon.turn.provenance import note_untrusted_source
 from sophon_hosting.runs.audience import audience_of_run, overrides_of_run
-from sophon_hosting.runs.checkpoint_store import CHECKPOINT_BUILDER, load_checkpoint
+from sophon_hosting.runs.checkpoints.checkpoint_store import CHECKPOINT_BUILDER, load_checkpoint
 from sophon_hosting.runs.direct_calls import put_direct_call
 from sophon_hosting.runs.text_origin import AUTONOMY, FOREIGN_SOURCES, is_direct_call, is_unattended
 from sophon_hosting.store.contract import host_store

@@ -19,8 +19,8 @@ from sophon.errors import StateError
 from sophon.extensions import Key
 from sophon.messages import Compaction
 from sophon.testing import VirtualClock
-from sophon_hosting.runs.checkpoint_builder import LONG_TEXT_CHARACTERS, CheckpointBuilder, CheckpointWrite
-from sophon_hosting.runs.checkpoint_store import CHECKPOINT_BUILDER, read_checkpoint
+from sophon_hosting.runs.checkpoints.checkpoint_builder import LONG_TEXT_CHARACTERS, CheckpointBuilder, CheckpointWrite
+from sophon_hosting.runs.checkpoints.checkpoint_store import CHECKPOINT_BUILDER, read_checkpoint
 from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.units_of_work import store_checkpoint

@@ -1,8 +1,8 @@
 """A question inside a call waits in its process; a decision at another host reaches it by the signal, or by a look."""
 
 from sophon import Decision
-from sophon_hosting.runs.approval_gate import HELD_CHECK_SECONDS
-from tests.hosting.runs.test_pending_questions import ask, stall
+from sophon_hosting.runs.approvals.approval_gate import HELD_CHECK_SECONDS
+from tests.hosting.runs.approvals.test_pending_questions import ask, stall
 
 
 async def ask_at(group, monkeypatch):

@@ -29,8 +29,9 @@ from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.edit_dialogues import WRITE_NOTE, EditDialogues
 from sophon_hosting.channels.identities import IdentityLinks
 from sophon_hosting.channels.inbound.button_acknowledgements import ButtonAcknowledger
-from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
-from sophon_hosting.channels.inbound.commands import ChatCommandHandler
+from sophon_hosting.channels.inbound.commands.chat_commands import ChatCommandHandler
+from sophon_hosting.channels.inbound.commands.command_request import ChatCommandRequest
+from sophon_hosting.channels.inbound.commands.off_the_record import NO_EDITS, ChatsOffTheRecord
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.edits import EditHandler
 from sophon_hosting.channels.inbound.expected_texts import ANSWER_NOT_EDITED, ExpectedTexts
@@ -38,7 +39,6 @@ from sophon_hosting.channels.inbound.group_history import GroupHistory
 from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler, is_quick
 from sophon_hosting.channels.inbound.message_acceptance import AckReactions, MessageAcceptor
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
-from sophon_hosting.channels.inbound.off_the_record import NO_EDITS, ChatsOffTheRecord
 from sophon_hosting.channels.inbound.sender_access import SenderAccessControl, update_operator
 from sophon_hosting.channels.inbound.unreadable_notices import UnreadableNotices, has_readable_content, without_voice
 from sophon_hosting.channels.outbound.entries import OutboundWriter

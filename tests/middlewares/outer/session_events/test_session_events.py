@@ -13,8 +13,8 @@ from sophon.messages import Compaction
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import EventRecorder, ScriptedModel
 from sophon.turn.history_redaction import HIDDEN
-from sophon_hosting.runs.checkpoint_builder import CheckpointBuilder
-from sophon_hosting.runs.checkpoint_store import read_checkpoint
+from sophon_hosting.runs.checkpoints.checkpoint_builder import CheckpointBuilder
+from sophon_hosting.runs.checkpoints.checkpoint_store import read_checkpoint
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, SessionEvents, ToolExecution
 from tests.gate import Gate
 

@@ -17,9 +17,9 @@ from sophon.tools.registry import Toolbox
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
-from sophon_hosting.runs.approval_gate import StoreApprovalGate
-from sophon_hosting.runs.decision_writer import DecisionWriter
-from sophon_hosting.runs.pending_questions import PendingQuestions
+from sophon_hosting.runs.approvals.approval_gate import StoreApprovalGate
+from sophon_hosting.runs.approvals.decision_writer import DecisionWriter
+from sophon_hosting.runs.approvals.pending_questions import PendingQuestions
 from sophon_hosting.runs.recovery import build_queue_entry
 from sophon_hosting.store.approvals.contract import ApprovalRecord
 from sophon_hosting.store.contract import HostStore

@@ -18,8 +18,8 @@ from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.edit_dialogues import EditDialogues
-from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
-from sophon_hosting.channels.inbound.override_commands import OverrideCommands, require_feature
+from sophon_hosting.channels.inbound.commands.command_request import ChatCommandRequest
+from sophon_hosting.channels.inbound.commands.override_commands import OverrideCommands, require_feature
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
 from sophon_hosting.channels.recipients import recipient_in_chat

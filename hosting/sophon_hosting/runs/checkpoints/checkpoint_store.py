@@ -19,7 +19,7 @@ from sophon.messages import Message
 from sophon.stores.unit_of_work import UnitOfWork
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
-from sophon_hosting.runs.checkpoint_builder import (
+from sophon_hosting.runs.checkpoints.checkpoint_builder import (
     MESSAGE_REFERENCES,
     STORED,
     TEXT_LOG,

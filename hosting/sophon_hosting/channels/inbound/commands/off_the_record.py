@@ -21,8 +21,8 @@ from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
-from sophon_hosting.channels.inbound.commands import TaskStopper, describe_stop
+from sophon_hosting.channels.inbound.commands.chat_commands import TaskStopper, describe_stop
+from sophon_hosting.channels.inbound.commands.command_request import ChatCommandRequest
 from sophon_hosting.channels.inbound.message_acceptance import build_message_origin, format_rejection
 from sophon_hosting.channels.inbound.turn_text import build_turn_text
 from sophon_hosting.channels.outbound.entries import OutboundWriter
