@@ -20,7 +20,7 @@ from sophon_hosting.client_api.connection import DirectConnection
 from sophon_hosting.client_api.token_authentication import User, find_operators
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.runs.active_runs import ActiveRuns
-from sophon_hosting.runs.approvals.approval_service import DecisionRefused, check_decider, check_grant, check_kind
+from sophon_hosting.runs.approval_service import DecisionRefused, check_decider, check_grant, check_kind
 from sophon_hosting.store.approvals.contract import ApprovalRecord
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run

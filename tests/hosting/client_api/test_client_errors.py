@@ -8,7 +8,7 @@ from sophon_hosting.client_api.token_authentication import Unauthorized
 from sophon_hosting.features.imports.export_reader import ImportsBusy
 from sophon_hosting.features.openai_api.completion_errors import IdempotencyKeyReused
 from sophon_hosting.queue.errors import QueueFull, TooManyMessages
-from sophon_hosting.runs.approvals.approval_service import DecisionRefused
+from sophon_hosting.runs.approval_service import DecisionRefused
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Approvals of a host: the gate of a turn, the service that decides, and questions of running calls."""
+"""Approvals of a host: the gate of a turn, the decisions that are written, and questions of running calls."""
