@@ -6,23 +6,23 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from sophon.approvals import ApprovalRequest, Decision, Escalation, Grant, compute_call_digest
+from sophon.approvals import ApprovalRequest, Decision, Grant, compute_call_digest
 from sophon.autonomy import GOAL_AUTONOMY, Autonomy, requires_confirmation
 from sophon.builtin_tools.questions import chat_ask, find_question_problem, render_question
 from sophon.chain.pipeline import Next
 from sophon.context import Context, Step
 from sophon.deadline import Deadline, timeout_at
-from sophon.errors import ChainError, CompositionError
-from sophon.events import AgentStatus, ApprovalResolved
+from sophon.errors import ChainError, CompositionError, StoreError
+from sophon.events import AgentStatus, ApprovalResolved, GuardVerdict
 from sophon.messages import Response, ToolCall
-from sophon.security.action_types import has_lasting_effect
+from sophon.security.action_types import LASTING_EFFECT, explain_lasting_effect, has_lasting_effect
 from sophon.security.sliding_windows import RateLimit
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
 from sophon.turn.approval_events import build_request_event
 from sophon.turn.in_call_questions import HoldingGate
+from sophon.turn.provenance import UNKNOWN_SOURCE, collect_untrusted_sources
 from sophon_middlewares.inner.approval.announced_requests import note_announced, was_announced
-from sophon_middlewares.inner.approval.lasting_calls import escalate_lasting_call
 from sophon_middlewares.inner.approval.standing_grants import (
     describe_grant_offer,
     find_standing_grant,
@@ -32,7 +32,8 @@ from sophon_middlewares.inner.approval.standing_grants import (
 from sophon_middlewares.tool_calls.call_checks import find_argument_error, find_call_error
 from sophon_middlewares.tool_calls.call_journal import find_earlier_run
 from sophon_middlewares.tool_calls.call_risk import find_call_risk
-from sophon_middlewares.tool_calls.escalations import find_escalation, note_person_decision
+from sophon_middlewares.tool_calls.escalations import Escalation, escalate, find_escalation, note_person_decision
+from sophon_middlewares.tool_calls.fast_path_call import is_fast_path
 from sophon_middlewares.tool_calls.rate_slots import take_slot
 from sophon_middlewares.tool_calls.result_redaction import redact_result
 
@@ -41,6 +42,8 @@ QUESTIONS_SCOPE = "approval.questions"
 
 DECIDED_BY_TIMEOUT = "expiry"
 """Value of `decided_by` for a decision by timeout."""
+
+GUARD = "Approval"
 
 
 class Approval:
@@ -358,3 +361,27 @@ async def settle_question(ctx: Context, call: ToolCall, decision: Decision) -> N
     else:
         note_person_decision(ctx, call, "rejected", decision.decided_by)
         ctx.settle(call, f"not answered: {decision.reason or 'the person did not want to answer'}", "denied")
+
+
+async def escalate_lasting_call(ctx: Context, call: ToolCall) -> None:
+    """Escalate a call with a lasting effect if the session has read untrusted text, or if nobody knows.
+
+    That people named its values is no reason not to ask: the name of a schedule that they made tells a page what to
+    pause. Only a fast path is made of the words of the person alone.
+    """
+    if is_fast_path(ctx, call):
+        return
+    try:
+        sources = await collect_untrusted_sources(ctx)
+    except StoreError:
+        sources = (UNKNOWN_SOURCE,)
+    if not sources:
+        return
+    reason = explain_lasting_effect(sources)
+    escalate(ctx, call, Escalation(GUARD, LASTING_EFFECT, reason))
+    if ctx.has_listeners:
+        ctx.emit(
+            GuardVerdict(
+                call_id=call.id, guard=GUARD, verdict="escalate", rule=LASTING_EFFECT, reason=reason, tool=call.name
+            )
+        )

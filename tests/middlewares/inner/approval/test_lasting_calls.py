@@ -208,7 +208,7 @@ async def test_what_cannot_be_looked_up_is_asked_about(monkeypatch: pytest.Monke
     async def fail(_: object) -> tuple[str, ...]:
         raise StoreUnavailable("memory", "store", "away")
 
-    monkeypatch.setattr("sophon_middlewares.inner.approval.lasting_calls.collect_untrusted_sources", fail)
+    monkeypatch.setattr("sophon_middlewares.inner.approval.approval.collect_untrusted_sources", fail)
     await turns.run(change())
     assert (len(gate.asked), ran) == (1, [])
 
