@@ -1,6 +1,7 @@
 """After untrusted text, a call with a lasting effect asks a person: in every mode, and in the chain of a program."""
 
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +14,14 @@ from sophon.errors import StoreUnavailable
 from sophon.events import GuardVerdict
 from sophon.images import Image
 from sophon.security.information_flow.taint import Taint
+from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.testing import EventRecorder, FunctionModel
 from sophon.tools.untrusted_text import fence_text
 from sophon.turn.provenance import UNKNOWN_SOURCE
 from sophon_hosting.features.goals.tools import goal_tools
 from sophon_hosting.features.schedules.tools import schedule_tools
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.tool_calls.fast_path_call import FAST_PATH
@@ -79,13 +82,20 @@ def _forget() -> None:
 class Turns:
     """Turns of one session in the chain `twelve` of a program, without the guards of a host."""
 
-    def __init__(self, gate: Gate, settings: dict[str, Any] | None = None, chain: Pipeline | None = None) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        settings: dict[str, Any] | None = None,
+        chain: Pipeline | None = None,
+        store: Store | None = None,
+    ) -> None:
         self.replies, self.events = deque[list[ToolCall]](), EventRecorder()
         self.services = Services(
             models=FunctionModel(self.answer, capabilities=("function_calling", "vision")),
             tools=[page, set_rule, *goal_tools(), *schedule_tools(), *custom_tool_tools()],
             approvals=gate,
             events=self.events,
+            store=store,
             settings={"Planning": {"Mode": "Never"}, "ToolFilter": {"Top": 50}, **(settings or {})},
         )
         self.chain = chain or twelve(self.services)
@@ -114,10 +124,13 @@ def change(name: str = "set_rule") -> list[ToolCall]:
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 @pytest.mark.parametrize("name", CALLS)
-async def test_after_a_page_each_change_of_what_lasts_is_asked_about(name: str, mode: dict[str, Any]) -> None:
+async def test_after_a_page_each_change_of_what_lasts_is_asked_about(
+    name: str, mode: dict[str, Any], tmp_path: Path
+) -> None:
     gate = Gate(Decision.reject("no"))
-    turns = Turns(gate, mode)
-    await turns.run(read(), change(name))
+    turns = Turns(gate, mode, store=host_store_from_url("memory://", folder=tmp_path))
+    async with turns.services:
+        await turns.run(read(), change(name))
     [asked] = gate.asked
     assert (asked.tool, asked.grant_offer) == (name, "")
     assert asked.escalation is not None
