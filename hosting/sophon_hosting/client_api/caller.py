@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from sophon.approvals import Decision
 from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.events import Event
@@ -24,15 +23,10 @@ from sophon_hosting.client_api.user_sessions import UserSessions
 from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.off_the_record.session_ids import is_generated_id
 from sophon_hosting.runs.active_runs import ActiveRuns
-from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent
-from sophon_hosting.store.approvals.contract import ApprovalRecord
 from sophon_hosting.store.contract import HostStore, host_store
 
 if TYPE_CHECKING:
-    from sophon.agents.catalog import AgentSet
-    from sophon.skills.custom_tools import CustomToolStore
     from sophon.stores.memories.library import LongTermMemory
-    from sophon.stores.sub_agents.contract import SubAgentRun
     from sophon_hosting.host import Host
     from sophon_hosting.store.runs.contract import Run
 
@@ -115,6 +109,11 @@ class Caller:
         return self._host
 
     @property
+    def running_host(self) -> "Host | None":
+        """The host that serves the user; None for who opened its store instead."""
+        return self._host
+
+    @property
     def process(self) -> ServedProcess:
         """The process that serves the user."""
         return self.connection.process
@@ -133,19 +132,6 @@ class Caller:
     def folder(self) -> Path:
         """Folder of the host's settings, in which its files are."""
         return self.host.services.folder
-
-    @property
-    def custom_tools(self) -> "CustomToolStore | None":
-        """Custom tools of the host; None if they are off."""
-        return self.host.services.assistant.custom_tools
-
-    def refresh_custom_tools(self) -> None:
-        """Give the turns of this process the custom tools as they are now. Blocks."""
-        from sophon.builtin_tools.custom_tools import refresh_custom_tools  # lazy: off by default
-
-        services = self.host.services
-        if services.assistant.custom_tools is not None:
-            refresh_custom_tools(services.toolbox, services.assistant.custom_tools, services.settings.tools.disabled)
 
     @property
     def memory(self) -> "LongTermMemory":
@@ -212,10 +198,6 @@ class Caller:
             return False
         return True
 
-    async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord:
-        """Decide an approval as the user; only the first decision counts. Raises NotFound, DecisionRefused."""
-        return await self.host.approvals.decide(approval_id, decision, self.user.id)
-
     def publish_session(self, session: SessionSummary) -> None:
         """Tell all clients who may see a stored session what is shown of it now."""
         self.host.session_changes.publish(session)
@@ -231,24 +213,6 @@ class Caller:
     async def cancel_task(self, task_id: str) -> "Run":
         """Cancel a task and return its run, which may still be stopping. Raises NotFound."""
         return await self.host.cancel(task_id)
-
-    async def cancel_sub_agent(self, row: "SubAgentRun") -> str:
-        """Cancel a sub-agent and return its state, `cancelling` until it has ended."""
-        host = self.host
-        return await cancel_sub_agent(host.services, host.approvals, row, self.user.id, host.signals.send)
-
-    async def read_agents(self) -> "AgentSet | None":
-        """Return the agents that are defined in files; None if agents are off."""
-        services = self.host.services
-        return (
-            None
-            if services.assistant.agents is None
-            else await self.clock.run_in_thread(services.assistant.agents.catalog.read)
-        )
-
-    async def reset_routing(self) -> int:
-        """Forget what routing has observed; return the number of averages."""
-        return await self.host.services.learning.router.reset(self.store)
 
     def subscribing(self) -> AbstractAsyncContextManager[Callable[[str], Awaitable[None]]]:
         """Return what `Subscriptions.during` returns; without events, it subscribes to nothing."""

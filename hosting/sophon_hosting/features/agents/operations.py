@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, cast
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.agents.catalog import AgentSet
+from sophon.composition.configured_parts import create_agent_runtime
 from sophon.errors import NotFound
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon_hosting.client_api.caller import Caller
@@ -22,6 +24,7 @@ from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Request
 from sophon_hosting.operations.subjects import TASK
 from sophon_hosting.operations.table import Table
+from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent as cancel_running
 from sophon_hosting.store.runs.contract import Run
 
 if TYPE_CHECKING:
@@ -77,7 +80,7 @@ class NamedSubAgent(Request):
 @table.operation("GET /api/agents", needs="Read")
 async def list_agents(caller: Caller, request: ListAgents) -> AgentList:
     """List the agents, the problems of files for operators, and the sub-agents that work or wait now."""
-    found = await caller.read_agents()
+    found = await _read_agents(caller)
     agents: Mapping[str, AgentDefinition] = {} if found is None else found.agents
     running = await _list_running(caller, caller.owner_filter(request.everything))
     listed: AgentList = {"items": [agent_to_json(each) for each in agents.values()], "running": running}
@@ -89,7 +92,7 @@ async def list_agents(caller: Caller, request: ListAgents) -> AgentList:
 @table.operation("GET /api/agents/{name}", needs="Read", errors=(NotFound,))
 async def get_agent(caller: Caller, request: NamedAgent) -> AgentDetails:
     """Return one agent, for operators with `file` and `prompt`."""
-    found = await caller.read_agents()
+    found = await _read_agents(caller)
     agent = None if found is None else found.agents.get(request.name)
     if agent is None:
         raise NotFound("agent", request.name)
@@ -102,8 +105,23 @@ async def cancel_sub_agent(caller: Caller, request: NamedSubAgent, found: TaskSu
 
     `state` is `cancelling` until it has ended. One that has ended does not change.
     """
-    state = await caller.cancel_sub_agent(found.row)
+    state = await _cancel(caller, found.row)
     return {"agent_id": found.row.id, "state": cast(SubAgentCancelState, state)}
+
+
+async def _read_agents(caller: Caller) -> AgentSet | None:
+    """Return the agents that are defined in files; None if agents are off."""
+    host = caller.running_host
+    agents = create_agent_runtime(caller.settings, caller.folder) if host is None else host.services.assistant.agents
+    return None if agents is None else await caller.clock.run_in_thread(agents.catalog.read)
+
+
+async def _cancel(caller: Caller, row: SubAgentRun) -> str:
+    """Cancel a sub-agent, or store the request where no host runs; return its state."""
+    host = caller.running_host
+    if host is None:
+        return "cancelling" if await caller.store.sub_agents.request_cancel(row.id) else row.state
+    return await cancel_running(host.services, host.approvals, row, caller.user.id, host.signals.send)
 
 
 async def _list_running(caller: Caller, owner: str | None) -> list[SubAgentView]:

@@ -1,13 +1,17 @@
 """Operations on approvals: list, show, decide. Users decide those of their tasks, operators all."""
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any, Final, Literal, cast
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.value_rules import ValueRules
 from sophon.approvals import Decision, turn_id_from_request
 from sophon.errors import NotFound
+from sophon.operator_policy import OperatorPolicy
+from sophon.principals import LOCAL_USER, STORE_OPERATOR
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.client_api.token_authentication import find_operators
 from sophon_hosting.events.large_fields import cut_payload
 from sophon_hosting.features.approvals.argument_depth import is_within_depth
 from sophon_hosting.features.approvals.results import (
@@ -22,7 +26,7 @@ from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Everything, NoFields, Request
 from sophon_hosting.operations.results import MAX_LIST_ITEMS, take_listed
 from sophon_hosting.operations.table import Table
-from sophon_hosting.runs.approval_service import DecisionRefused, check_session
+from sophon_hosting.runs.approval_service import DecisionRefused, check_decider, check_grant, check_kind, check_session
 from sophon_hosting.store.approvals.contract import ApprovalRecord
 
 table = Table("approvals")
@@ -171,7 +175,30 @@ async def _find_owner(caller: Caller, record: ApprovalRecord) -> str | None:
 async def _decide(caller: Caller, request: ApprovalDecision, found: FoundApproval) -> ApprovalRecord:
     check_session(caller.sessions.to_client_approval(found.record), request.session_id)
     decision = Decision(request.decision, request.reason or "", request.arguments or {}, grant=request.grant)
-    return await caller.decide_approval(found.record.request.id, decision)
+    if (host := caller.running_host) is not None:
+        return await host.approvals.decide(found.record.request.id, decision, caller.user.id)
+    return await _store_decision(caller, found.record.request.id, decision)
+
+
+async def _store_decision(caller: Caller, approval_id: str, decision: Decision) -> ApprovalRecord:
+    """Store the decision, checked as the local user's: with four eyes their own call needs another operator.
+
+    Whether edited arguments fit the tool, and whether the approval has expired, is checked by a host alone.
+    """
+    store, settings = caller.store, caller.settings
+    record = await store.approvals.get(approval_id)
+    asker = (await store.runs.get(turn_id_from_request(record.request))).owner
+    operators = find_operators(settings.hub) | {LOCAL_USER}
+    policy = OperatorPolicy(operators, several_users=True, four_eyes=settings.approval.four_eyes)
+    check_decider(policy, record, replace(decision, decided_by=LOCAL_USER), asker=asker)
+    if record.decision is None:
+        check_kind(record.request, decision)
+        check_grant(record.request, decision)
+    stored = await store.approvals.decide(approval_id, replace(decision, decided_by=STORE_OPERATOR), caller.now())
+    if not stored.was_decided_now and (earlier := stored.decision) is not None:
+        by = earlier.decided_by or "somebody"
+        raise DecisionRefused("already_decided", f"{by} has already decided this: {earlier.verdict}", by)
+    return stored
 
 
 def _show(caller: Caller, record: ApprovalRecord) -> ApprovalView:

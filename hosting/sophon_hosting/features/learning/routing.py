@@ -4,6 +4,7 @@ import logging
 from typing import Annotated
 
 from sophon._python.value_rules import ValueRules
+from sophon.stores.vectors.contract import POLICIES
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.learning.results import (
     ResetAverages,
@@ -49,6 +50,10 @@ async def explain_route(caller: Caller, request: RoutedMessage) -> RouteExplanat
 @table.operation("POST /api/routing/reset", needs="Operator")
 async def reset_routing(caller: Caller, request: NoFields) -> ResetAverages:
     """Forget the averages and the demotions of models; return how many averages there were; logged."""
-    count = await caller.reset_routing()
+    if (host := caller.running_host) is not None:
+        count = await host.services.learning.router.reset(caller.store)
+    else:
+        await caller.store.vectors.delete(POLICIES)
+        count = await caller.store.route_averages.reset()
     log.info("routing was reset by %s: %d averages were deleted", caller.user.id, count)
     return {"deleted": count}

@@ -3,10 +3,13 @@
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, TypeAlias, TypeVar
 
-from sophon.errors import NotFound
+from sophon.composition.configured_parts import create_custom_tool_store
+from sophon.errors import InputError, NotFound
 from sophon.events import CustomToolChanged
+from sophon.settings import Settings
 from sophon.skills.custom_tools import CustomTool, CustomToolStore, UnusableCustomTool
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.tools.results import ChangedCustomTool, DeletedCustomTool
@@ -22,8 +25,31 @@ T = TypeVar("T", CustomTool, AnyTool)
 log = logging.getLogger("sophon")
 
 
+def open_custom_tools(settings: Settings, folder: Path) -> CustomToolStore:
+    """Return the custom tools of the settings. Raises InputError if they are off."""
+    store = create_custom_tool_store(settings, folder)
+    if store is None:
+        raise InputError("custom tools are off: set CustomTools.Enabled")
+    return store
+
+
+def _find_store(caller: Caller) -> CustomToolStore | None:
+    """Return the custom tools of the host, None if they are off. Without a host raises InputError if they are off."""
+    host = caller.running_host
+    return open_custom_tools(caller.settings, caller.folder) if host is None else host.services.assistant.custom_tools
+
+
+def _refresh(caller: Caller) -> None:
+    """Give the turns of this process the custom tools as they are now. Blocks."""
+    from sophon.builtin_tools.custom_tools import refresh_custom_tools  # lazy: off by default
+
+    services = None if caller.running_host is None else caller.running_host.services
+    if services is not None and services.assistant.custom_tools is not None:
+        refresh_custom_tools(services.toolbox, services.assistant.custom_tools, services.settings.tools.disabled)
+
+
 async def _find(caller: Caller, name: str) -> AnyTool | None:
-    store = caller.custom_tools
+    store = _find_store(caller)
     if store is not None:
         with suppress(NotFound):
             return await caller.clock.run_in_thread(lambda: store.find_any(name, None))
@@ -74,7 +100,7 @@ async def delete_custom_tool(caller: Caller, request: NamedCustomTool, tool: Any
 
 async def list_own(caller: Caller) -> list[AnyTool]:
     """Return the user's custom tools, also those that are off or unusable; for operators those of all users."""
-    store = caller.custom_tools
+    store = _find_store(caller)
     if store is None:
         return []
     found = await caller.clock.run_in_thread(store.read)
@@ -83,12 +109,12 @@ async def list_own(caller: Caller) -> list[AnyTool]:
 
 
 async def _act(caller: Caller, changes: Iterable[str], act: Callable[[CustomToolStore], T]) -> T:
-    store = caller.custom_tools
+    store = _find_store(caller)
     assert store is not None, "a custom tool was found"
 
     def run() -> T:
         changed = act(store)
-        caller.refresh_custom_tools()
+        _refresh(caller)
         return changed
 
     changed = await caller.clock.run_in_thread(run)
