@@ -23,7 +23,7 @@ class LearningServices:
     policies: "PolicyCache | None"
     create_router: "Callable[[Embedder | None, PolicyCache | None], Router]"
     is_enabled: bool = True
-    routers: "list[Router]" = field(default_factory=list)
+    routers: "list[Router]" = field(default_factory=list["Router"])
 
     @property
     def router(self) -> "Router":

@@ -1,7 +1,7 @@
 """Placement of further middlewares in a chain: in the named places of a list, or by their order constraints."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from sophon.chain.order_constraints import get_middleware_name, list_class_names, read_order_constraints
 from sophon.chain.pipeline import Middleware, Pipeline
@@ -84,4 +84,4 @@ def _answers_to(middleware: Middleware, name: str) -> bool:
 def _read(middleware: Middleware, attribute: str) -> tuple[str, ...]:
     """Return the names in a class attribute; none in one of a program that means something else by it."""
     value = getattr(middleware, attribute, ())
-    return value if isinstance(value, tuple) else ()
+    return cast(tuple[str, ...], value) if isinstance(value, tuple) else ()

@@ -8,7 +8,7 @@ from sophon_hosting.features.feature import Feature, FeatureService, HostProcess
 if TYPE_CHECKING:
     from sophon_hosting.features.host.log_buffer import LogBuffer
 
-LOG_BUFFER: "Final[ServiceKey[LogBuffer]]" = ServiceKey("host.log_buffer")
+LOG_BUFFER: Final = ServiceKey["LogBuffer"]("host.log_buffer")
 """The newest log lines; a process that serves no clients keeps none."""
 
 
