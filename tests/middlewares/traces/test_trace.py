@@ -1,6 +1,7 @@
 """The middleware Trace: what the trace of a turn says, and that a trace never harms the turn."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -143,7 +144,7 @@ async def test_a_sink_that_fails_does_not_harm_the_turn(caplog: pytest.LogCaptur
 
 async def test_a_turn_off_the_record_leaves_none():
     chosen = services()
-    chosen.learns = False
+    chosen = chosen.with_parts(learning=replace(chosen.learning, is_enabled=False))
     await place(twelve(chosen), [Trace()]).run(chosen.turn("look", session_id="s"))
     assert not await chosen.store.traces.list()
 
