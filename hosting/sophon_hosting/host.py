@@ -331,7 +331,7 @@ class Host:
 
     def _list_own_loops(self) -> Iterator[BackgroundLoop]:
         services = self.services
-        yield BackgroundLoop(partial(self.approvals.run_expiry_loop, self._gate))
+        yield BackgroundLoop(partial(self.approvals.expiry.run, self._gate))
         yield BackgroundLoop(self.execution.reconciler.run_forever)
         yield BackgroundLoop(self.store_monitor.run_forever)
         sweep = RetentionSweep(

@@ -8,34 +8,26 @@ from typing import Final, TypeAlias
 
 from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.clock import Clock
-from sophon.deadline import Deadline, next_check_seconds
 from sophon.errors import NotFound, SophonError
-from sophon.failure_log import log_failure
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.settings import ApprovalSettings
 from sophon.tools.registry import Toolbox
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
-from sophon_hosting.runs.approvals.approval_gate import StoreApprovalGate
+from sophon_hosting.runs.approvals.approval_expiry import ApprovalExpiry
 from sophon_hosting.runs.approvals.decision_writer import DecisionWriter
 from sophon_hosting.runs.approvals.pending_questions import PendingQuestions
 from sophon_hosting.runs.recovery import build_queue_entry
 from sophon_hosting.store.approvals.contract import ApprovalRecord
 from sophon_hosting.store.contract import HostStore
-from sophon_middlewares.inner.approval.approval import DECIDED_BY_TIMEOUT, timeout_decision
+from sophon_middlewares.inner.approval.approval import DECIDED_BY_TIMEOUT
 from sophon_middlewares.tool_calls.call_checks import find_argument_error
 
 log = logging.getLogger("sophon")
 
 MAX_ANSWER_CHARACTERS = 2000
 """Longest answer to a question."""
-
-REFRESH_SECONDS = 30.0
-"""How often the open requests of other processes are read, so that they expire if those die."""
-
-EXPIRY_RETRY_SECONDS = 5.0
-"""Delay before expired approvals are looked for again after an error."""
 
 SignalRun: TypeAlias = Callable[[str, str], None]
 """Tells the process that runs a run, by its id, that the store has something for it, and why; best effort."""
@@ -69,10 +61,9 @@ class DecisionRefused(SophonError):
 
 
 class ApprovalService:
-    """Approval service: record decisions of users and expiries; each one resumes the run, or the call that is held.
+    """Approval service: record decisions of users; each one resumes the run, or the call that is held.
 
     The owner of the run and the policy's operators may decide; a Critical call may need an operator.
-    `Approval.OnTimeout` sets the effect of an expiry; with `Park` a request stays open until somebody decides.
     """
 
     def __init__(
@@ -95,10 +86,10 @@ class ApprovalService:
         self._store, self._queue, self._clock, self._settings = store, queue, clock, settings
         self._tools = tools
         self._policy = policy
-        self._deadlines: dict[str, Deadline] = {}
-        """Expiry of the open requests by id, so that waiting for it reads nothing from the store."""
-        self._loaded_at = float("-inf")
-        """Monotonic time at which the open requests were read from the store."""
+        self.expiry = ApprovalExpiry(
+            store.approvals, decisions, self._resume, clock=clock, settings=settings, is_shared=queue.is_shared
+        )
+        """Decides the requests that nobody has decided in time."""
 
     async def decide(self, approval_id: str, decision: Decision, decided_by: str) -> ApprovalRecord:
         """Record a person's decision and resume the run; only the first decision counts.
@@ -113,74 +104,10 @@ class ApprovalService:
         stored = await self._decisions.decide(record.request, attributed)
         if not stored.was_decided_now:
             raise _already_decided(stored)
-        self._deadlines.pop(approval_id, None)
+        self.expiry.forget(approval_id)
         log.info("approval %s (%s): %s by %s", approval_id, record.request.tool, decision.verdict, decided_by)
         await self._resume(record.request)
         return stored
-
-    async def expire_due(self) -> float | None:
-        """Apply `Approval.OnTimeout` to expired requests; return the seconds until the next expiry, None without one.
-
-        A request expires at its time of the wall clock, and after a jump backward when its time is over. The first call
-        reads the open requests from the store; a later one only those that expire. Where processes share a queue, each
-        watches the requests of all, and reads them every `REFRESH_SECONDS`; only the one that stores the decision
-        resumes the turn.
-        """
-        expiry_decision = timeout_decision(self._settings)
-        if expiry_decision.verdict == "suspend":
-            return None
-        is_shared, now = self._queue.is_shared, self._clock.monotonic()
-        if now - self._loaded_at >= (REFRESH_SECONDS if is_shared else float("inf")):
-            await self._load_open()
-            self._loaded_at = now
-        upcoming: list[float] = [REFRESH_SECONDS] if is_shared else []
-        for approval_id, deadline in list(self._deadlines.items()):
-            remaining = deadline.remaining_seconds(self._clock)
-            if remaining > 0:
-                upcoming.append(remaining)
-                continue
-            await self._expire(approval_id, expiry_decision)
-            self._deadlines.pop(approval_id, None)
-        return min(upcoming, default=None)
-
-    async def run_expiry_loop(self, gate: StoreApprovalGate) -> None:
-        """Call `expire_due` at every expiry, and often enough to notice a jump of the clock, until cancelled."""
-        while True:
-            gate.new_request_event.clear()
-            for request in gate.take_new_requests():
-                self._watch(request)
-            try:
-                remaining = await self.expire_due()
-            except Exception as error:  # noqa: BLE001 - logged, and tried again
-                log_failure(log, error, "expiring approvals failed; the next attempt follows")
-                await self._clock.sleep(EXPIRY_RETRY_SECONDS)
-                continue
-            try:
-                async with self._clock.timeout(None if remaining is None else next_check_seconds(remaining)):
-                    await gate.new_request_event.wait()
-            except TimeoutError:
-                continue
-
-    async def _load_open(self) -> None:
-        """Watch the open requests of the store, and those alone."""
-        records = await self._store.approvals.list()
-        for approval_id in self._deadlines.keys() - {record.request.id for record in records}:
-            del self._deadlines[approval_id]
-        for record in records:
-            self._watch(record.request)
-
-    def _watch(self, request: ApprovalRequest) -> None:
-        """Remember when an open request expires; of a known one the first deadline stays."""
-        if request.expires_at is not None and request.id not in self._deadlines:
-            self._deadlines[request.id] = Deadline.of(request.expires_at, self._clock)
-
-    async def _expire(self, approval_id: str, expiry_decision: Decision) -> None:
-        """Decide a request by its expiry, unless somebody has decided it or it was deleted."""
-        record = await self._store.approvals.find(approval_id)
-        if record is not None and record.decision is None:
-            stored = await self._decisions.decide(record.request, expiry_decision)
-            if stored.was_decided_now:
-                await self._resume(record.request)
 
     def _check(self, record: ApprovalRecord, decision: Decision, now: datetime) -> None:
         request = record.request

@@ -61,8 +61,8 @@ async def test_the_reads_of_an_idle_host_do_not_grow_with_the_turns_that_wait(wo
 async def test_an_open_request_is_read_when_it_expires_and_not_before(world, host: Host) -> None:
     await world.suspended(host, await world.send(host, "Pay Bob"))
     with statements() as executed:
-        remaining = await host.approvals.expire_due()
-        await host.approvals.expire_due()
+        remaining = await host.approvals.expiry.expire_due()
+        await host.approvals.expiry.expire_due()
     assert (executed, remaining) == ([], 300)
 
 

@@ -23,13 +23,9 @@ from sophon.settings import BudgetSettings
 from sophon.stores.contract import Store
 from sophon.stores.usage.contract import PayerLimits, Period, ProviderLimits, UsageRow
 from sophon_middlewares.outer.budget.budget_meter import (
-    UNLIMITED,
     AttemptReservation,
     TurnMeter,
-    exceeded_budget,
-    find_price_error,
     find_task_type,
-    limits_for_provider,
     report_payer_refusal,
 )
 from sophon_middlewares.outer.budget.budget_notices import report_exclusion
@@ -40,6 +36,12 @@ from sophon_middlewares.outer.budget.payer_budget import (
     find_payer_limits,
     find_remaining_micros,
     find_task_limits,
+)
+from sophon_middlewares.outer.budget.provider_budget import (
+    UNLIMITED,
+    exceeded_budget,
+    find_price_error,
+    limits_for_provider,
 )
 
 log = logging.getLogger("sophon")

@@ -7,8 +7,8 @@ from sophon.messages import Usage
 from sophon.models.model import ModelRequest
 from sophon.settings import BudgetSettings
 from sophon.stores.usage.contract import PayerSpending, Reservation, UsageRow, UsageStore
-from sophon_middlewares.outer.budget.budget_meter import exceeded_budget, find_price_error, limits_for_provider
 from sophon_middlewares.outer.budget.budget_periods import budget_period
+from sophon_middlewares.outer.budget.provider_budget import exceeded_budget, find_price_error, limits_for_provider
 
 
 class HostMeter:

@@ -15,7 +15,8 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.usage.contract import PayerLimits, PayerSpending, Period, ProviderLimits, Reservation, Spending
 from sophon.stores.usage.in_memory import InMemoryUsageStore
 from sophon.testing import VirtualClock
-from sophon_middlewares.outer.budget.budget_meter import TurnMeter, exceeded_budget, limits_for_provider
+from sophon_middlewares.outer.budget.budget_meter import TurnMeter
+from sophon_middlewares.outer.budget.provider_budget import exceeded_budget, limits_for_provider
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
