@@ -7,7 +7,7 @@ it uses.
 import importlib
 from typing import TYPE_CHECKING
 
-from sophon import error_redaction
+from sophon import redaction_hook
 from sophon._version import __version__
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sophon.services import Services
     from sophon.tools.registry import ToolRegistry
     from sophon.tools.tool import Risk, Tool, tool
-    from sophon.turn.pipeline_registry import PipelineRegistry
+    from sophon.turn.task_type_chains import PipelineRegistry
 
 _HOME = {
     "ApprovalRequest": "sophon.approvals",
@@ -32,7 +32,7 @@ _HOME = {
     "ModelResponse": "sophon.models.model",
     "Next": "sophon.chain.pipeline",
     "Pipeline": "sophon.chain.pipeline",
-    "PipelineRegistry": "sophon.turn.pipeline_registry",
+    "PipelineRegistry": "sophon.turn.task_type_chains",
     "Response": "sophon.messages",
     "Risk": "sophon.tools.tool",
     "Services": "sophon.services",
@@ -70,7 +70,7 @@ __all__ = [
 ]
 
 
-def _load_redact() -> error_redaction.Redact:
+def _load_redact() -> redaction_hook.Redact:
     from sophon.security.redaction.text_redaction import (
         redact,  # lazy: the rules about secrets are loaded with the first text
     )
@@ -78,7 +78,7 @@ def _load_redact() -> error_redaction.Redact:
     return redact
 
 
-error_redaction.install(_load_redact)
+redaction_hook.install(_load_redact)
 
 
 def __getattr__(name: str) -> object:

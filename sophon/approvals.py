@@ -9,9 +9,9 @@ from typing import Any, Final, Literal, Protocol, Self, TypeAlias, get_args
 
 from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.errors import InputError
+from sophon.invisible_characters import escape_invisible, render_for_person
 from sophon.messages import ToolCall, to_canonical_json
 from sophon.tools.tool import Risk
-from sophon.visible_text import escape_invisible, render_for_person
 
 ApprovalKind: TypeAlias = Literal["tool", "plan", "question"]
 Verdict: TypeAlias = Literal["approve", "reject", "edit", "answer", "suspend"]

@@ -42,7 +42,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sophon.error_redaction import RedactedError, redact
+from sophon.redaction_hook import RedactedError, redact
 
 
 class SophonError(RedactedError):

@@ -9,7 +9,7 @@ import orjson
 
 from sophon._python.joined_text import join_texts
 from sophon._python.lazy_dataclass import dataclass, new_dict, new_list, slotted_dataclass
-from sophon.error_redaction import redact
+from sophon.redaction_hook import redact
 
 if TYPE_CHECKING:
     from sophon.attachments import Attachment

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sophon.approvals import ApprovalGate, RejectingGate
-from sophon.assistant import Assistant
+from sophon.assistant_services import Assistant
 from sophon.clock import Clock, Stopwatch, SystemClock
 from sophon.composition.arguments import check_service_arguments
 from sophon.composition.configured_parts import (
@@ -44,7 +44,7 @@ from sophon.stores.factory import StoreFactory, store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
-from sophon.turn import options
+from sophon.turn import option_checks as options
 from sophon.turn.provenance import list_message_sources, note_untrusted_source
 from sophon.turn.session_log import SessionLog
 from sophon.turn.system_prompt import DEFAULT_INSTRUCTIONS
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from sophon.learning.contract import Embedder, PolicyCache
     from sophon.security.policy import Policy
     from sophon.skills.catalog import SkillCatalog
-    from sophon.stores.memories.library import LongTermMemory
+    from sophon.stores.memories.long_term_memory import LongTermMemory
     from sophon.stores.memories.vector_cache import MemoryVectorCache
     from sophon.stores.memories.workspace_search import WorkspaceSearch
 
@@ -167,7 +167,10 @@ class Services:
     @property
     def memory(self) -> "LongTermMemory":
         """The long-term memory, over the store of these services."""
-        from sophon.stores.memories.library import LongTermMemory, choose_embedder  # lazy: most turns do not use it
+        from sophon.stores.memories.long_term_memory import (  # lazy: most turns do not use it
+            LongTermMemory,
+            choose_embedder,
+        )
         from sophon.stores.memories.vector_cache import MemoryVectorCache
 
         if not self._memory_vectors:
@@ -177,7 +180,7 @@ class Services:
 
     def workspace(self, folder: Path) -> "WorkspaceSearch":
         """Return the search in the workspace files below a folder, the same for each call."""
-        from sophon.stores.memories.library import choose_embedder  # lazy, as above
+        from sophon.stores.memories.long_term_memory import choose_embedder  # lazy, as above
         from sophon.stores.memories.workspace_search import WorkspaceSearch
 
         if folder not in self._workspaces:
@@ -403,7 +406,7 @@ class Services:
         """Open the store, and register the custom tools: a client may call one before any turn has looked."""
         await self.store.open()
         if (custom := self.assistant.custom_tools) is not None:
-            from sophon.builtin_tools.custom_tools import refresh_custom_tools  # lazy: off by default
+            from sophon.builtin_tools.custom_tool_management import refresh_custom_tools  # lazy: off by default
 
             disabled = self.settings.tools.disabled
             await self.clock.run_in_thread(lambda: refresh_custom_tools(self.toolbox, custom, disabled))

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from sophon.visible_text import is_blank
+from sophon.invisible_characters import is_blank
 from sophon_channels.contract import (
     BeforeRequest,
     ButtonPress,

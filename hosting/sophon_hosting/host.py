@@ -17,7 +17,7 @@ from sophon.security_services import SecurityServices
 from sophon.services import Services
 from sophon.stores.rate_windows.shared_windows import SharedWindows
 from sophon.task_types import TaskType
-from sophon.turn.pipeline_registry import PipelineRegistry
+from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.background_loops import BackgroundLoop, BackgroundLoops, CreateLoops
 from sophon_hosting.background_tasks import complete
 from sophon_hosting.events.event_bus import EventBus
@@ -36,6 +36,7 @@ from sophon_hosting.queue.queue_factory import build_memory_queue
 from sophon_hosting.retention import RetentionSweep, Sweep
 from sophon_hosting.run_execution import AgentChains, RunExecution
 from sophon_hosting.runs.active_runs import ActiveRuns
+from sophon_hosting.runs.answer_entries import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.approval_service import ApprovalService
 from sophon_hosting.runs.approvals.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approvals.decision_writer import DecisionWriter
@@ -43,7 +44,6 @@ from sophon_hosting.runs.approvals.pending_questions import PendingQuestions
 from sophon_hosting.runs.cancellation import CANCEL_TIMEOUT_SECONDS, RunCancellation
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
-from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.outcomes import OutcomeWriter, RecordUse, RunTurnLog
 from sophon_hosting.runs.run_acceptance import RunAcceptance, RunRequest, TaskReceipt
 from sophon_hosting.runs.run_signals import RunSignals

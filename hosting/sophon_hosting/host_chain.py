@@ -14,7 +14,7 @@ from sophon.plugins.import_paths import import_user_object
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon.task_types import TaskType
-from sophon.turn.pipeline_registry import PipelineRegistry
+from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.runs.daily_log import read_daily_log
 from sophon_middlewares.chains import CHAINS, NOTHING
 from sophon_middlewares.chains.additions import GUARD_ORDER, find_additions

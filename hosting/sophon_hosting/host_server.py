@@ -57,12 +57,12 @@ from sophon_hosting.hub.hub import Hub
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.instance_id import compute_instance_id
 from sophon_hosting.leadership.membership import GroupMembership, check_role, is_group
-from sophon_hosting.observability.metrics import Metrics
+from sophon_hosting.observability.prometheus_metrics import Metrics
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.contract import QueueStatistics, TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.queue_factory import build_queue
-from sophon_hosting.runs.outbound import OutboundBuilder
+from sophon_hosting.runs.answer_entries import OutboundBuilder
 from sophon_hosting.runs.outcomes import RecordUse
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import host_store

@@ -4,7 +4,7 @@ from sophon.chain.pipeline import Pipeline
 from sophon.chain.placement import place
 from sophon.services import Services
 from sophon.task_types import TaskType
-from sophon.turn.pipeline_registry import PipelineRegistry
+from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.host_chain import build_named_chain
 from sophon_hosting.queue.contract import TaskQueue

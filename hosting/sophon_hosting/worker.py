@@ -14,7 +14,7 @@ from sophon.services import Services
 from sophon.stores.run_fence import StaleRun
 from sophon.task_timeout import TaskTimeout
 from sophon.traces.trace_context import PROPAGATED
-from sophon.turn.pipeline_registry import PipelineRegistry
+from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.observability.log_context import log_context

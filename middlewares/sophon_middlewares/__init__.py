@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from sophon_middlewares.guards.personal_data import MaskPersonalData
     from sophon_middlewares.guards.protection import Protection
     from sophon_middlewares.guards.rate_limit import RateLimit
-    from sophon_middlewares.guards.redaction.redaction import Redaction
-    from sophon_middlewares.guards.redaction.reply_redaction import ReplyRedaction
+    from sophon_middlewares.guards.redaction.redaction import Redaction, ReplyRedaction
     from sophon_middlewares.guards.shield.shield import Shield
     from sophon_middlewares.guards.simulation import Simulation
     from sophon_middlewares.guards.snapshot import Snapshot
@@ -81,7 +80,7 @@ _HOMES = {
     "Protection": "sophon_middlewares.guards.protection",
     "RateLimit": "sophon_middlewares.guards.rate_limit",
     "Redaction": "sophon_middlewares.guards.redaction.redaction",
-    "ReplyRedaction": "sophon_middlewares.guards.redaction.reply_redaction",
+    "ReplyRedaction": "sophon_middlewares.guards.redaction.redaction",
     "RequestBudget": "sophon_middlewares.stages.call_limit",
     "ResponseValidator": "sophon_middlewares.replies.response_validator",
     "Sandbox": "sophon_middlewares.guards.unsandboxed_programs",

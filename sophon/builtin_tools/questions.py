@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sophon.errors import ToolError
+from sophon.invisible_characters import escape_invisible, render_for_person
 from sophon.tools.tool import Risk, tool
-from sophon.visible_text import escape_invisible, render_for_person
 
 MAX_QUESTION_CHARACTERS = 2000
 MAX_CHOICES = 10

@@ -23,11 +23,11 @@ from sophon.errors import ChainError, NotFound, StoreError, ToolError
 from sophon.events import AgentState, SubAgentChanged
 from sophon.extensions import Key
 from sophon.failure_log import log_failure
-from sophon.stores.sub_agents.contract import FINAL_STATES, SubAgentRun
+from sophon.invisible_characters import render_for_person
+from sophon.stores.sub_agents.sub_agent_run import FINAL_STATES, SubAgentRun
 from sophon.tools.tool import CallSuspended
 from sophon.turn.agent import TURN_AGENT, TurnAgent, find_agent_depth
 from sophon.turn.provenance import is_of_program
-from sophon.visible_text import render_for_person
 
 MAX_ROUNDS: Final = 20
 """Rounds of tool calls of a sub-agent at most: it has one task of a turn, not a turn."""

@@ -98,7 +98,7 @@ def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
     names = {tool.name for tool in own}
     builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
     if settings.custom_tools.enabled:
-        from sophon.builtin_tools.custom_tools import custom_tool_tools  # lazy, as for variables
+        from sophon.builtin_tools.custom_tool_management import custom_tool_tools  # lazy, as for variables
 
         builtin += custom_tool_tools()
     if settings.tools.variables:

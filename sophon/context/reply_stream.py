@@ -8,9 +8,9 @@ from typing import Protocol
 from sophon._python.joined_text import add_piece, join_texts, separator_after
 from sophon.events.base import Event
 from sophon.events.streaming import StreamChunk, StreamCompleted, StreamReset
+from sophon.invisible_characters import is_blank
 from sophon.messages import Message, collect_earlier_texts
 from sophon.models.model import OnText
-from sophon.visible_text import is_blank
 
 
 class StreamingTurn(Protocol):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import sophon.messages
     from sophon.approvals import ApprovalGate
-    from sophon.assistant import Assistant
+    from sophon.assistant_services import Assistant
     from sophon.clock import Clock
     from sophon.context.state import TurnState
     from sophon.context.turn_log import TurnLog
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sophon.security_services import SecurityServices
     from sophon.settings import Settings
     from sophon.stores.contract import Store
-    from sophon.stores.memories.library import LongTermMemory
+    from sophon.stores.memories.long_term_memory import LongTermMemory
     from sophon.stores.memories.workspace_search import WorkspaceSearch
     from sophon.tools.registry import Toolbox, ToolRegistry
 

@@ -1,4 +1,4 @@
-"""Compaction of a long message for routing: what it asks for stands in a few of its words.
+"""Shortening of a long message for routing: what it asks for stands in a few of its words.
 
 Source: WASP, Decision Layer.
 """

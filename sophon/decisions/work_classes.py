@@ -1,4 +1,4 @@
-"""Tier of a request: how much work a message is, by its words. Source: WASP, pipeline."""
+"""Work class of a message: how much work it is, by its words. Source: WASP, pipeline."""
 
 import re
 from collections.abc import Mapping

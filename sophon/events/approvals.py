@@ -5,10 +5,10 @@ from dataclasses import field
 from typing import Annotated, Any, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass, new_dict
-from sophon.error_redaction import redact
 from sophon.events.base import Event
 from sophon.events.details import EscalationDetail
 from sophon.events.visibility import Plain
+from sophon.redaction_hook import redact
 
 GuardDecision: TypeAlias = Literal["allow", "block", "escalate"]
 

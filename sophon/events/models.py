@@ -3,10 +3,10 @@
 from dataclasses import field
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.error_redaction import redact
 from sophon.events.base import Event
 from sophon.events.visibility import Plain
 from sophon.messages import Usage
+from sophon.redaction_hook import redact
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.error_redaction import redact
 from sophon.events.base import Event
 from sophon.events.details import PlanDetail
 from sophon.events.visibility import Plain, Text
+from sophon.redaction_hook import redact
 
 StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
 

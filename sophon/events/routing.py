@@ -5,9 +5,9 @@ from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.error_redaction import redact
 from sophon.events.base import Event
 from sophon.events.visibility import Plain
+from sophon.redaction_hook import redact
 
 Stage: TypeAlias = Literal[
     "classifier",

@@ -3,9 +3,9 @@
 from typing import Literal
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.error_redaction import redact
 from sophon.events.base import Event
 from sophon.events.visibility import Plain, Text
+from sophon.redaction_hook import redact
 
 
 @dataclass(slots=True, kw_only=True)

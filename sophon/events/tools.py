@@ -5,10 +5,10 @@ from dataclasses import field
 from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass, new_dict
-from sophon.error_redaction import redact
 from sophon.events.base import Event
 from sophon.events.visibility import Plain
 from sophon.messages import ToolCallOutcome
+from sophon.redaction_hook import redact
 
 
 @dataclass(slots=True, kw_only=True)

@@ -5,11 +5,11 @@ from dataclasses import field
 from typing import Annotated, Any, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.error_redaction import redact_message
 from sophon.events.base import Event
 from sophon.events.details import AttachmentDetail, ErrorDetail
 from sophon.events.visibility import Plain, Text, Visibility
 from sophon.messages import FinishReason, Role, Usage
+from sophon.redaction_hook import redact_message
 
 AgentActivity: TypeAlias = Literal["thinking", "planning", "calling_tool", "waiting_approval", "compacting", "retrying"]
 

@@ -16,8 +16,8 @@ from weakref import WeakSet
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.memory.chunks import split_into_chunks
-from sophon.memory.keywords import MAX_WORD_CHARACTERS, FoundText, search_words
-from sophon.memory.search import tokenize
+from sophon.memory.full_text_scan import tokenize
+from sophon.memory.keyword_search import MAX_WORD_CHARACTERS, FoundText, search_words
 from sophon.memory.workspace import WORKSPACE_FILES, list_workspace_files, open_workspace_file
 
 log = logging.getLogger("sophon")

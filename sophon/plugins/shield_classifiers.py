@@ -25,7 +25,7 @@ def load_classifier(reference: str, labels: tuple[str, ...], folder: Path) -> Cl
 @lru_cache(maxsize=4)
 def _load_texts_classifier(reference: str, labels: tuple[str, ...], folder: Path) -> Classifier:
     # Lazy: most processes have no classifier of texts.
-    from sophon.security.shield.texts_of_actions import classify_texts
+    from sophon.security.shield.action_text_classification import classify_texts
     from sophon.security.shield.unusable_classifier import UnusableClassifier
 
     try:

@@ -6,7 +6,7 @@ from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.learning.trajectories import SAID_SHARE
-from sophon.stores.route_averages.contract import RouteAverage, RouteObservation
+from sophon.stores.route_averages.route_average import RouteAverage, RouteObservation
 
 MIN_SAMPLES: Final = 5
 """Judged answers of a tier and task type before its quality counts; until then complexity decides."""

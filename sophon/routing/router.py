@@ -29,7 +29,7 @@ from sophon.routing.strategies.tiered import TieredRouting
 from sophon.settings.sections.permissions import RoutingPermissions
 from sophon.settings.sections.routing import LEARNING_STRATEGIES, RoutingSettings, StrategyName
 from sophon.stores.contract import Store
-from sophon.stores.route_averages.contract import RouteObservation
+from sophon.stores.route_averages.route_average import RouteObservation
 from sophon.stores.vectors.contract import POLICIES
 
 log = logging.getLogger("sophon")
@@ -236,7 +236,7 @@ class Router:
         if self._has_read_file or path is None or embedder is None:
             return
         self._has_read_file = True
-        from sophon.routing.policy_file import load_policy_file  # lazy: few hosts have one
+        from sophon.routing.tier_examples_file import load_policy_file  # lazy: few hosts have one
 
         names = self.settings.tier_names()
         await load_policy_file(self._folder / path.expanduser(), policies, embedder, self._clock, names)

@@ -6,7 +6,7 @@ Redaction is imported with this package, because errors use it; the rules of the
 import importlib
 from typing import TYPE_CHECKING
 
-from sophon.error_redaction import RedactedError, redact_message
+from sophon.redaction_hook import RedactedError, redact_message
 from sophon.security.redaction.known_secrets import KNOWN_SECRETS, MARKER
 from sophon.security.redaction.text_redaction import describe_error, redact, redact_and_cut
 from sophon.security.redaction.url_secrets import hide_url_secrets, query_secrets, url_secrets

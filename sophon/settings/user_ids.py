@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Iterable
 
-from sophon.visible_text import escape_invisible
+from sophon.invisible_characters import escape_invisible
 
 SEPARATOR_SYMBOL = "\u241f"
 """The picture of the unit separator; it joins the parts of ids in logs and keys."""

@@ -26,10 +26,10 @@ import orjson
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.private_files import REPLACED, make_private_folder, replacing_folder
 from sophon.errors import InputError, NotFound
+from sophon.invisible_characters import escape_invisible
 from sophon.risk import Risk
 from sophon.skills.skill_package import SkillProblem
 from sophon.skills.tool_manifest import ManifestError, ScriptTool, ToolManifest, find_schema_problem, parse_manifest
-from sophon.visible_text import escape_invisible
 
 log = logging.getLogger("sophon")
 

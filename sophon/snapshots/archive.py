@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 
 from sophon._python.private_files import PRIVATE_FILE, make_private_folder
-from sophon.snapshots.files import FileContent, find_size, read_file, replace_file
-from sophon.stores.snapshots.contract import SnapshotFile
+from sophon.snapshots.link_safe_files import FileContent, find_size, read_file, replace_file
+from sophon.stores.snapshots.stored_snapshot import SnapshotFile
 
 ARCHIVE_FOLDER = "data/.sophon/snapshots"
 """Below the host's folder. The guard Protection keeps tools from every folder named `.sophon`."""

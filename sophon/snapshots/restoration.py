@@ -9,8 +9,8 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon._python.private_files import make_private_folder
 from sophon.errors import InputError
 from sophon.snapshots.archive import SnapshotArchive, find_excess
-from sophon.snapshots.files import FileContent, read_file, remove_file, replace_file
-from sophon.stores.snapshots.contract import SnapshotFile
+from sophon.snapshots.link_safe_files import FileContent, read_file, remove_file, replace_file
+from sophon.stores.snapshots.stored_snapshot import SnapshotFile
 
 MAX_DIFF_BYTES = 1_000_000
 """Largest text of which a line-by-line diff is made."""

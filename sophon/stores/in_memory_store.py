@@ -22,8 +22,8 @@ from sophon.stores.vectors.in_memory import InMemoryVectorStore
 
 if TYPE_CHECKING:
     from sophon.attachments import Attachment
-    from sophon.stores.attachments.contract import StoredAttachment
     from sophon.stores.attachments.sql import AttachmentStore
+    from sophon.stores.attachments.stored_attachment import StoredAttachment
 
 
 class InMemoryStore(Store):

@@ -26,9 +26,3 @@ class RunFence:
 
     run_id: str
     start: int
-
-
-def check_start(run_id: str, start: int, starts: int) -> None:
-    """Raise StaleRun if a run with so many starts has started again since that start."""
-    if start != starts:
-        raise StaleRun(run_id, start)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from sophon.autonomy import GOAL_AUTONOMY
 from sophon.context.context import Context
 from sophon.context.state import TurnState
 from sophon.errors import NotFound
+from sophon.goal_autonomy import GOAL_AUTONOMY
 from sophon.messages import Message, ToolCall
 from sophon.scheduled_turns import SCHEDULE
 from sophon.security.information_flow.taint import UNTAINTED

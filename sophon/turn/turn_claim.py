@@ -17,7 +17,7 @@ from sophon.context.turn_log import ClaimedTurn
 from sophon.errors import NotFound, StoreError, TurnAlreadyRun
 from sophon.failure_log import log_failure
 from sophon.messages import Response, ToolCall, ToolResult
-from sophon.stores.leases.contract import Lease
+from sophon.stores.leases.lease import Lease
 from sophon.stores.sessions.contract import SessionRecord
 
 if TYPE_CHECKING:

@@ -27,12 +27,12 @@ from sophon.learning.contract import Embedder
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.vectors import to_blob
-from sophon.memory.keywords import index_words
+from sophon.memory.keyword_search import index_words
 from sophon.memory.skill_selection import Skill, select_skills
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryEntry, vector_namespace
-from sophon.stores.memories.library import LongTermMemory
+from sophon.stores.memories.long_term_memory import LongTermMemory
 from sophon.stores.memories.vector_cache import MemoryVectorCache
 from sophon.stores.sql.database import ThreadedDatabase
 from sophon.stores.sql.schema import memories, vectors

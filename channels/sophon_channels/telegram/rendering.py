@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.visible_text import is_blank
+from sophon.invisible_characters import is_blank
 from sophon_channels.contract import Button, OutboundMessage
 from sophon_channels.json_fields import sanitize_text
 from sophon_channels.outbound_file import build_file_fields

@@ -4,7 +4,7 @@ import logging
 from datetime import timedelta
 
 from sophon.clock import Clock
-from sophon.visible_text import is_blank
+from sophon.invisible_characters import is_blank
 from sophon_channels.contract import (
     BeforeRequest,
     ButtonPress,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.visible_text import is_blank
+from sophon.invisible_characters import is_blank
 from sophon_channels.text.cut_points import TextSpan, find_best_cut, find_fitting_end
 from sophon_channels.text.styled_text import StyledRun, to_plain_text
 from sophon_channels.text.utf16 import utf16_length

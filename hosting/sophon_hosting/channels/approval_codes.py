@@ -8,7 +8,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.contract import Channel, ChatLocation
 from sophon_channels.short_codes import generate_code, normalize_code
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.channel_state.sql import ChannelStateStore
 
 PROMPT_KIND, CODE_KIND = "asked", "code"

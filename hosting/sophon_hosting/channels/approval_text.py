@@ -6,7 +6,7 @@ from typing import Any
 
 from sophon.approvals import ApprovalRequest, format_argument_lines
 from sophon.builtin_tools.questions import list_choices
-from sophon.visible_text import escape_invisible
+from sophon.invisible_characters import escape_invisible
 
 MAX_CHAT_CHARACTERS = 12_000
 """Longest preview that a chat shows: three messages of the platforms. A longer one is decided elsewhere."""

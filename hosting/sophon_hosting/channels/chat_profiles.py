@@ -94,7 +94,7 @@ def find_name_problems(services: Services, name: str, overrides: ChatOverrides) 
     if name == "tools":
         # lazy: few hosts restrict the tools of chats
         from sophon.agents.unknown_names import KnownNames, names_tool
-        from sophon.builtin_tools.custom_tools import refresh_custom_tools
+        from sophon.builtin_tools.custom_tool_management import refresh_custom_tools
 
         if services.assistant.custom_tools is not None:
             refresh_custom_tools(services.toolbox, services.assistant.custom_tools, services.settings.tools.disabled)

@@ -11,7 +11,7 @@ from sophon.principals import channel_chat_principal, channel_person_principal, 
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.turn.chat_overrides import ChatOverrides
 from sophon_channels.contract import Channel, ChatLocation, Person
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run
 

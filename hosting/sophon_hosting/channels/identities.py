@@ -24,7 +24,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.principals import channel_person_principal, is_channel_principal
 from sophon_channels.contract import Channel, ChatLocation, IdentityChanged, Person
 from sophon_hosting.channels.chat_state import LINK_KIND, ChatState
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")

@@ -18,7 +18,7 @@ from sophon_hosting.channels.identities import (
     link_to_json,
     without_id,
 )
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 
 PAIRING_KIND = "pairing"

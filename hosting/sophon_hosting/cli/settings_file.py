@@ -11,7 +11,7 @@ from sophon.errors import InputError
 from sophon.settings.loader import SETTINGS_FILE_NAME
 from sophon.settings.sources.json_files import ROOT_KEY, parse_strict_json
 from sophon.settings.types.json_types import is_mapping
-from sophon.snapshots.files import FileContent, replace_file
+from sophon.snapshots.link_safe_files import FileContent, replace_file
 from sophon_hosting.cli.global_options import GlobalOptions
 
 PRIVATE: Final = 0o600

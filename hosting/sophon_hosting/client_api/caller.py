@@ -14,8 +14,8 @@ from sophon.settings import Settings
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.connection import Connection, DirectConnection, ServedProcess
-from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
 from sophon_hosting.client_api.history_view import HistoryView
+from sophon_hosting.client_api.off_the_record_errors import OffTheRecordLost, OtherMode
 from sophon_hosting.client_api.reply import Reply
 from sophon_hosting.client_api.rights import HUB_CHANNEL, ClientRights
 from sophon_hosting.client_api.token_authentication import User
@@ -26,7 +26,7 @@ from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.store.contract import HostStore, host_store
 
 if TYPE_CHECKING:
-    from sophon.stores.memories.library import LongTermMemory
+    from sophon.stores.memories.long_term_memory import LongTermMemory
     from sophon_hosting.host import Host
     from sophon_hosting.store.runs.contract import Run
 

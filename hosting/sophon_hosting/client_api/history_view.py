@@ -16,14 +16,14 @@ from sophon.events.visibility import Visibility
 from sophon.learning.trajectories import Trajectory
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
-from sophon.stores.sub_agents.contract import SubAgentRun
-from sophon.stores.texts.contract import text_id
+from sophon.stores.sub_agents.sub_agent_run import SubAgentRun
+from sophon.stores.texts.large_text import text_id
 from sophon.traces.trace import Trace
 from sophon.turn.history_redaction import HIDDEN, hide_values, redact_message_for_reader, redact_text_for_reader
 from sophon_hosting.events.large_fields import LARGE_FIELD
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.store.approvals.contract import ApprovalRecord
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.approvals.approval_record import ApprovalRecord
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import Run
 
 CONTENT: Final = Visibility.CONTENT

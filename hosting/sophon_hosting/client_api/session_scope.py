@@ -16,7 +16,7 @@ from typing import Any
 from sophon_hosting.events.large_fields import rename_session_in_references
 from sophon_hosting.events.missed_events import MissedEvents
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 
 SCOPE_SEPARATOR = "\u241f"
 """Separates id and owner in a stored id (the symbol for the unit separator); clients may not choose ids with it."""

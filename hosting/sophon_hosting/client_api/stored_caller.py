@@ -17,7 +17,7 @@ from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run
 
 if TYPE_CHECKING:
-    from sophon.stores.memories.library import LongTermMemory
+    from sophon.stores.memories.long_term_memory import LongTermMemory
 
 SHORT_ID_CHARACTERS = 12
 
@@ -77,7 +77,7 @@ class StoredCaller(Caller):
     @property
     def memory(self) -> "LongTermMemory":
         """Long-term memory of the store, without vectors."""
-        from sophon.stores.memories.library import LongTermMemory  # lazy: few operations need it
+        from sophon.stores.memories.long_term_memory import LongTermMemory  # lazy: few operations need it
 
         return LongTermMemory(self.store, self.clock)
 

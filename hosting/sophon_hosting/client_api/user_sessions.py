@@ -18,7 +18,7 @@ from sophon_hosting.client_api.session_scope import (
     to_scoped_session_id,
 )
 from sophon_hosting.client_api.token_authentication import User
-from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.runs.contract import Run
 
 MAX_ID_CHARACTERS = 128

@@ -23,7 +23,7 @@ from sophon_hosting.events.session_transactions import EventTransaction, Transac
 from sophon_hosting.events.staged_writes import OnSettled, StagedWrite
 from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event
 from sophon_hosting.fanout.contract import HostFanout
-from sophon_hosting.store.events.contract import LogPosition
+from sophon_hosting.store.events.logged_event import LogPosition
 from sophon_hosting.store.events.sql import EventLog
 from sophon_hosting.store.runs.contract import Run, RunStore
 

@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from sophon.events import Emit, Event
 from sophon_hosting.events.session_transactions import EventTransaction
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 
 T = TypeVar("T")
 

@@ -28,7 +28,7 @@ from sophon_hosting.fanout.contract import (
     TransientEvent,
     WatchStarted,
 )
-from sophon_hosting.store.events.contract import LogPosition
+from sophon_hosting.store.events.logged_event import LogPosition
 from sophon_hosting.store.events.sql import EventLog
 
 log = logging.getLogger("sophon")

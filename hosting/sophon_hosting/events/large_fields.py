@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon._python.lazy_typed_dict import TypedDict
-from sophon.stores.texts.contract import text_id
+from sophon.stores.texts.large_text import text_id
 from sophon_hosting.json_text import encode_json, json_bytes
 
 MAX_FIELD_BYTES = 32 * 1024

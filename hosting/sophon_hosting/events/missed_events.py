@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sophon._python.lazy_dataclass import dataclass
 from sophon_hosting.events.wire_event import WireEvent, wire_event_from_log
 from sophon_hosting.json_text import json_bytes
-from sophon_hosting.store.events.contract import LogPosition
+from sophon_hosting.store.events.logged_event import LogPosition
 from sophon_hosting.store.events.sql import EventLog
 
 MAX_MISSED_EVENTS = 1000

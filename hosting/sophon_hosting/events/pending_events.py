@@ -7,7 +7,7 @@ from typing import TypeAlias
 from sophon._python.joined_text import add_piece
 from sophon.events import Event, ReasoningChunk, StreamChunk
 from sophon_hosting.events.wire_event import RowBuilder
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 
 MAX_PENDING_TRACES = 1000
 """Number of newest traces that are kept while the store is unavailable."""

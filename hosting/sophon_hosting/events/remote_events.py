@@ -15,7 +15,7 @@ from sophon.failure_log import log_failure
 from sophon_hosting.events.stream_snapshots import SNAPSHOT_RESET_REASON, StreamSnapshots
 from sophon_hosting.events.wire_event import WireEvent, wire_event_from_log
 from sophon_hosting.fanout.contract import HostFanout, SessionAdvanced, SnapshotWanted, StreamedText, TransientEvent
-from sophon_hosting.store.events.contract import LoggedEvent, LogPosition
+from sophon_hosting.store.events.logged_event import LoggedEvent, LogPosition
 from sophon_hosting.store.events.sql import EventLog
 
 log = logging.getLogger("sophon")

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from sophon.events import Event, Message, event_type
-from sophon.stores.texts.contract import text_id
+from sophon.stores.texts.large_text import text_id
 from sophon_hosting.events.large_fields import referenced_text_id
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 
 EventKey: TypeAlias = tuple[str, ...]
 """Event name followed by the values of its identifying fields."""

@@ -1,4 +1,4 @@
-"""Sequencer: number and publish the events of one session in order of emission.
+"""Sequencer: store and publish the events of one session in order of emission.
 
 Durable events are published once a transaction has stored them (`session_transactions`), transient ones in their place
 between these; chunks that come fast are merged.
@@ -21,7 +21,7 @@ from sophon_hosting.events.resume_deduplication import EventDeduplicator
 from sophon_hosting.events.session_transactions import SessionTransactions
 from sophon_hosting.events.stream_snapshots import StreamSnapshots, chunk_to_wire_events
 from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event, to_wire_event
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.events.sql import EventLog
 from sophon_hosting.store.runs.contract import RunStore
 

@@ -21,7 +21,7 @@ from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.unit_of_work import UnitOfWork, Write
 from sophon_hosting.events.pending_events import EventBatch, PendingEvents
 from sophon_hosting.events.staged_writes import OnSettled, StagedWrite, StagedWrites
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import RunStore
 
 log = logging.getLogger("sophon")

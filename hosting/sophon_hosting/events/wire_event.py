@@ -8,7 +8,7 @@ from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.events import Event
 from sophon_hosting.events.large_fields import LARGE_FIELD, cut_payload
 from sophon_hosting.json_text import encode_json
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 
 
 @dataclass(frozen=True, slots=True, eq=False)

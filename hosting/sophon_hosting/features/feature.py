@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sophon_hosting.events.wire_event import RowBuilder
     from sophon_hosting.host import Host
     from sophon_hosting.retention import Sweep
-    from sophon_hosting.runs.outbound import OutboundBuilder
+    from sophon_hosting.runs.answer_entries import OutboundBuilder
     from sophon_hosting.runs.outcomes import RecordUse
     from sophon_hosting.runs.session_deletion import CreateSessionWork
 

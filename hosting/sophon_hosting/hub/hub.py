@@ -25,7 +25,7 @@ from sophon_hosting.client_api.rights import OPERATOR_SCOPE, ScopeNeeded
 from sophon_hosting.client_api.token_authentication import TokenAuthenticator
 from sophon_hosting.events.wire_event import to_wire_event
 from sophon_hosting.host import Host
-from sophon_hosting.hub.connected_clients import CHAT_NAMESPACE, OPERATOR_NAMESPACE, HubClient, HubConnection
+from sophon_hosting.hub.hub_client import CHAT_NAMESPACE, OPERATOR_NAMESPACE, HubClient, HubConnection
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.packet_dispatcher import PacketDispatcher, encode_error_event
 from sophon_hosting.hub.pending_handshakes import PendingHandshakes

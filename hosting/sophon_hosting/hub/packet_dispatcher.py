@@ -5,7 +5,7 @@ from typing import Protocol
 
 from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge, to_error_payload
 from sophon_hosting.hub.client_events import MAX_EVENT_NAME_CHARACTERS, handle_event, has_large_answer
-from sophon_hosting.hub.connected_clients import HubClient, HubConnection
+from sophon_hosting.hub.hub_client import HubClient, HubConnection
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.protocol.socketio_packets import (
     SocketIoPacket,

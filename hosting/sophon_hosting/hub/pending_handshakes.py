@@ -8,7 +8,7 @@ from typing import Any
 from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.clock import Clock
 from sophon_hosting.background_tasks import BackgroundTasks
-from sophon_hosting.hub.connected_clients import HubConnection
+from sophon_hosting.hub.hub_client import HubConnection
 from sophon_hosting.hub.limits import HubLimits
 
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.failure_log import log_failure
-from sophon.stores.leases.contract import Lease
+from sophon.stores.leases.lease import Lease
 from sophon.stores.leases.sql import LeaseStore
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.leadership.contract import LeaderWork

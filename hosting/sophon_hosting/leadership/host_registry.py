@@ -13,7 +13,7 @@ from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.failure_log import log_failure
-from sophon.stores.leases.contract import HOST_PREFIX, Lease
+from sophon.stores.leases.lease import HOST_PREFIX, Lease
 from sophon.stores.leases.sql import LeaseStore
 from sophon_hosting.leadership.fingerprint import list_differences
 

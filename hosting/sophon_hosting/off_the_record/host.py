@@ -24,7 +24,7 @@ from sophon_hosting.off_the_record.errors import SWEEP_INTERVAL_SECONDS, OffTheR
 from sophon_hosting.off_the_record.session_ids import new_off_the_record_id
 from sophon_hosting.off_the_record.store import build_off_the_record_store
 from sophon_hosting.retention import Sweep
-from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
+from sophon_hosting.runs.answer_entries import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import host_store

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sophon.models.cost_limits import CostLimit, find_blind_cost_limit
+from sophon.models.blind_cost_limits import CostLimit, find_blind_cost_limit
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo
 from sophon.services import Services

@@ -12,8 +12,8 @@ from sophon.clock import Clock, SystemClock, Timer
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics, ReservedSlot
 from sophon_hosting.queue.drain_rate import DrainRate, PendingDrains
 from sophon_hosting.queue.errors import QueueFull
-from sophon_hosting.queue.fair_share import OwnerCounts
 from sophon_hosting.queue.lanes import LaneScheduler, QueueItem
+from sophon_hosting.queue.owner_share import OwnerCounts
 
 DEFAULT_CAPACITY = 100
 """Default bound of the waiting entries. Source: Sophon's guide, tasks."""

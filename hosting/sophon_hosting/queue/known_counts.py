@@ -6,7 +6,7 @@ from functools import partial
 
 from sophon_hosting.queue.drain_rate import DrainRate
 from sophon_hosting.queue.errors import QueueFull
-from sophon_hosting.queue.fair_share import count_needed_departures, may_enter
+from sophon_hosting.queue.owner_share import count_needed_departures, may_enter
 
 
 class KnownCounts:

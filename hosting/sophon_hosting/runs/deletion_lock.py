@@ -1,4 +1,4 @@
-"""Session gate: a session is not deleted while a message for it is accepted, nor the other way round."""
+"""Deletion lock: a session is not deleted while a message for it is accepted, nor the other way round."""
 
 import asyncio
 from collections import Counter

@@ -7,7 +7,7 @@ from sophon.events import FeedbackRecorded
 from sophon.learning.feedback import MAX_CORRECTION_CHARACTERS, Feedback
 from sophon.security import redact
 from sophon.services import Services
-from sophon.stores.trajectories.contract import FeedbackResult
+from sophon.stores.trajectories.trajectory_write import FeedbackResult
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.late_judgements import learn_later
 from sophon_hosting.store.contract import host_store

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sophon.errors import StoreError
 from sophon.failure_log import log_failure
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run
 

@@ -25,12 +25,12 @@ from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.session_transactions import BuildRows, Stored
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns, HeldOutcome
+from sophon_hosting.runs.answer_entries import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.approvals.decision_writer import build_resolution_event
-from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.traces import find_outcome_trace, to_writes
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.store.contract import HostStore
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import (
     BeginResult,
     FinishResult,

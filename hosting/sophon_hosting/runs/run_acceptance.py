@@ -15,7 +15,7 @@ from sophon.services import Services
 from sophon.stores.rate_windows.sql import add_rate_events
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
 from sophon.traces.trace_context import parse_traceparent
-from sophon.turn.options import (
+from sophon.turn.option_checks import (
     check_image_count,
     check_max_iterations,
     check_tags,

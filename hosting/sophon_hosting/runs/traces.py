@@ -8,14 +8,14 @@ from functools import partial
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
 from sophon.events import ApprovalRequested, ApprovalResolved, Event, EventSink, event_from_wire
-from sophon.stores.traces.contract import TraceWrite
 from sophon.stores.traces.sql import TraceStore, add_traces
+from sophon.stores.traces.trace_write import TraceWrite
 from sophon.stores.unit_of_work import Write, WriteKind
 from sophon.traces.recorder import TraceEnd
 from sophon.traces.trace import Trace
 from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id, parse_traceparent
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
-from sophon_hosting.store.events.contract import LoggedEvent, merge_traces
+from sophon_hosting.store.events.logged_event import LoggedEvent, merge_traces
 from sophon_hosting.store.events.sql import EventLog
 from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.traces.trace import TraceOrigin, build_trace, describe_response

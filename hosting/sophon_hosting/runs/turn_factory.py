@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from sophon.autonomy import GOAL_AUTONOMY, parse_autonomy
 from sophon.context import Context
 from sophon.context.reply_stream import restart_stream
+from sophon.goal_autonomy import GOAL_AUTONOMY, parse_autonomy
 from sophon.messages import Message, attachments_from_json, images_from_json
 from sophon.scheduled_turns import SCHEDULE, SCHEDULED_ORIGIN
 from sophon.services import Services

@@ -14,7 +14,7 @@ from sophon.clock import Clock
 from sophon.errors import StoreUnavailable
 from sophon.messages import ToolResult
 from sophon.services import Services
-from sophon.stores.audit.contract import AuditEvent
+from sophon.stores.audit.audit_event import AuditEvent
 from sophon.stores.audit.sql import AuditStore
 from sophon.stores.contract import Store
 from sophon.stores.run_fence import RunFence
@@ -28,7 +28,7 @@ from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.staged_writes import StagedWrite
 from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.store.approval_requests import insert_request
-from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.approvals.sql import ApprovalStore
 from sophon_hosting.store.contract import HostStore, host_store
 

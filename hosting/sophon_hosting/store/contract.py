@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sophon_hosting.store.events.sql import EventLog
     from sophon_hosting.store.message_search.sql import MessageSearch
     from sophon_hosting.store.outbox.sql import Outbox
-    from sophon_hosting.store.persons import PersonStore
+    from sophon_hosting.store.person_deletion import PersonStore
     from sophon_hosting.store.runs.contract import RunStore
 
 P = TypeVar("P", bound="StorePart")

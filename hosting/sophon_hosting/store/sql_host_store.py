@@ -16,7 +16,7 @@ from sophon_hosting.store.events.sql import EventLog
 from sophon_hosting.store.feature_parts import load_feature_parts
 from sophon_hosting.store.message_search.sql import MessageSearch
 from sophon_hosting.store.outbox.sql import Outbox
-from sophon_hosting.store.persons import PersonStore
+from sophon_hosting.store.person_deletion import PersonStore
 from sophon_hosting.store.runs.sql import SqlRunStore
 
 HOST_PARTS = (SqlRunStore, EventLog, ApprovalStore, Outbox, ApiTokenStore)

@@ -110,7 +110,7 @@ ADDITIONS: Final[tuple[Addition[Services], ...]] = (
 GUARDS: Final[tuple[Addition[GuardsSettings], ...]] = (
     Addition(
         "ReplyRedaction",
-        "sophon_middlewares.guards.redaction.reply_redaction",
+        "sophon_middlewares.guards.redaction.redaction",
         "Guards.Redaction.Enabled: replaces secrets in each model call.",
         lambda guards: guards.redaction.enabled,
     ),

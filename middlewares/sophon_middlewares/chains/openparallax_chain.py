@@ -9,8 +9,7 @@ from sophon_middlewares.guards.information_flow.information_flow import Informat
 from sophon_middlewares.guards.integrity import Integrity
 from sophon_middlewares.guards.protection import Protection
 from sophon_middlewares.guards.rate_limit import RateLimit
-from sophon_middlewares.guards.redaction.redaction import Redaction
-from sophon_middlewares.guards.redaction.reply_redaction import ReplyRedaction
+from sophon_middlewares.guards.redaction.redaction import Redaction, ReplyRedaction
 from sophon_middlewares.guards.shield.shield import Shield
 from sophon_middlewares.guards.snapshot import Snapshot
 from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop, LoopOptions

@@ -8,8 +8,7 @@ from sophon_middlewares.decisions.decision_layer import DecisionLayer
 from sophon_middlewares.guards.audit import Audit
 from sophon_middlewares.guards.intent_gate import IntentGate
 from sophon_middlewares.guards.rate_limit import RateLimit
-from sophon_middlewares.guards.redaction.redaction import Redaction
-from sophon_middlewares.guards.redaction.reply_redaction import ReplyRedaction
+from sophon_middlewares.guards.redaction.redaction import Redaction, ReplyRedaction
 from sophon_middlewares.guards.simulation import Simulation
 from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop
 from sophon_middlewares.inner.approval.approval import Approval

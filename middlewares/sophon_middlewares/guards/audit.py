@@ -11,7 +11,7 @@ from sophon.messages import ToolCall, ToolResult
 from sophon.security import describe_error
 from sophon.security.action_types import find_action_type
 from sophon.security.redaction.text_redaction import cut_redacted, redact_and_cut
-from sophon.stores.audit.contract import AuditEvent, AuditKind
+from sophon.stores.audit.audit_event import AuditEvent, AuditKind
 from sophon.tools.untrusted_text import unfence_text
 from sophon_middlewares.guards.judgement import (
     GUARD_FAILED,
@@ -22,8 +22,8 @@ from sophon_middlewares.guards.judgement import (
     take_verdicts,
 )
 from sophon_middlewares.guards.redaction.model_redaction import is_redacted
-from sophon_middlewares.tool_calls.call_journal import find_earlier_run
 from sophon_middlewares.tool_calls.call_risk import find_call_risk
+from sophon_middlewares.tool_calls.earlier_runs import find_earlier_run
 from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds, take_person_decision
 
 log = logging.getLogger("sophon.guards")

@@ -14,7 +14,7 @@ from sophon.risk import Risk
 from sophon.security import describe_error
 from sophon.snapshots.archive import SnapshotArchive, find_excess
 from sophon.snapshots.targets import find_target_paths, find_written_accesses, may_write_file
-from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotFile
+from sophon.stores.snapshots.stored_snapshot import SnapshotEvent, SnapshotFile
 from sophon.tools.declared_action_types import list_action_types
 from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_round
 from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds

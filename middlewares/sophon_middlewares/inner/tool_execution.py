@@ -28,10 +28,10 @@ from sophon.turn.provenance import describe_source, note_fenced_result, note_unt
 from sophon_middlewares.tool_calls.call_checks import (
     find_argument_error,
     find_call_error,
-    find_grant_error,
     find_permission_error,
 )
-from sophon_middlewares.tool_calls.call_journal import find_earlier_run
+from sophon_middlewares.tool_calls.earlier_runs import find_earlier_run
+from sophon_middlewares.tool_calls.grant_check import find_grant_error
 from sophon_middlewares.tool_calls.result_redaction import MAX_INLINE_CHARACTERS, redact_result, redact_text
 from sophon_middlewares.tool_calls.tool_limits import (
     keep_reserved_call,

@@ -9,8 +9,8 @@ from sophon.failure_log import log_failure
 from sophon.learning.contract import Vector
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.trajectories import GOOD_FROM, MAX_KEPT, POOR_BELOW, Trajectory
-from sophon.stores.route_averages.contract import RouteObservation
-from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.route_averages.route_average import RouteObservation
+from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import to_vector_row
 from sophon.turn.stage_events import emit_stage

@@ -9,7 +9,7 @@ from sophon.messages import Message
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.turn.system_prompt import add_files_in_front
-from sophon_middlewares.outer.context_window.window_layer import find_window
+from sophon_middlewares.outer.context_window.request_fitting import find_window
 from sophon_middlewares.prompt.prompt_section import insert_before_last_message
 from sophon_middlewares.prompt.system_prompt import HAS_SECTIONS
 

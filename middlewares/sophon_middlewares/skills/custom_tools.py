@@ -1,6 +1,6 @@
 """Custom tools: registers those that changed, and offers a turn only its own user's and the shared ones."""
 
-from sophon.builtin_tools.custom_tools import refresh_custom_tools
+from sophon.builtin_tools.custom_tool_management import refresh_custom_tools
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.processes.sandbox_probe import probe_sandbox

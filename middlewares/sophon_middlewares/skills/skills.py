@@ -17,8 +17,8 @@ from sophon.skills.catalog import SkillCatalog, SkillSet
 from sophon.skills.instruction_selection import InstructionSelector
 from sophon.skills.prompt import SkillList, build_called_section, build_instructions, find_called_skill
 from sophon.turn.permissions import find_allowed_tools
+from sophon_middlewares.outer.context_window.request_fitting import ContextWindowLayer, find_window
 from sophon_middlewares.outer.context_window.room import ROOM_FILLERS
-from sophon_middlewares.outer.context_window.window_layer import ContextWindowLayer, find_window
 from sophon_middlewares.prompt.prompt_section import PromptSection, insert_before_last_message
 from sophon_middlewares.prompt.system_prompt import add_heading
 

@@ -9,7 +9,7 @@ from sophon.extensions import Key
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.turn.stage_events import emit_stage
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
-from sophon_middlewares.outer.context_window.window_layer import ContextWindowLayer
+from sophon_middlewares.outer.context_window.request_fitting import ContextWindowLayer
 
 WINDOW_LAYER: Key[ContextWindowLayer] = Key("assembler.window_layer")
 """The turn's layer of ContextWindow, which counts only what is new since the last call."""

@@ -1,7 +1,7 @@
 """Risk of a call: that which its tool finds for it, raised by the autonomy mode and by what the arguments would do."""
 
-from sophon.autonomy import GOAL_AUTONOMY, promote_risk
 from sophon.context import Context
+from sophon.goal_autonomy import GOAL_AUTONOMY, promote_risk
 from sophon.messages import ToolCall
 from sophon.risk import Risk
 from sophon.security.assessed_arguments import has_assessed_arguments

@@ -17,7 +17,7 @@ from sophon.failure_log import log_failure
 from sophon.messages import Response, Usage
 from sophon.security import describe_error
 from sophon.stores.contract import Store
-from sophon.stores.traces.contract import TraceWrite
+from sophon.stores.traces.trace_write import TraceWrite
 from sophon.traces.recorder import MAX_ENTRIES, TracedTurn, TraceEnd, TraceRecorder
 from sophon.traces.trace import Trace as TurnTrace
 from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id

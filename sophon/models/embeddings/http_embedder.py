@@ -18,9 +18,9 @@ from sophon.models.embeddings.inputs import (
     split_batches,
 )
 from sophon.models.gateway.error_classification import classify_error
+from sophon.models.providers.byte_timeout import ByteTimeout
 from sophon.models.providers.http.endpoint import Endpoint, endpoint_from_url, extend_path
 from sophon.models.providers.http.transport import HttpTransport
-from sophon.models.providers.idle_timeout import IdleTimeout
 from sophon.models.providers.ollama.errors import error_from_response
 from sophon.models.providers.provider_http_error import http_error_from_response
 from sophon.models.providers.third_party_json import as_count, as_mapping
@@ -77,7 +77,7 @@ class HttpEmbedder:
     async def _post(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         async with (
-            IdleTimeout(TIMEOUT_SECONDS),
+            ByteTimeout(TIMEOUT_SECONDS),
             self._transport.post(
                 self, self._endpoint, orjson.dumps(body), headers, max_reply_bytes=MAX_REPLY_BYTES
             ) as response,

@@ -14,15 +14,9 @@ from sophon.models.gateway.provider import NEVER, Provider
 from sophon.models.reply_size import MAX_REPLY_BYTES
 from sophon.models.token_counter import TokenCounter
 
-BACKOFF_BASE_SECONDS = 0.25
-"""First back-off wait; it doubles with every retry."""
-BACKOFF_CAP_SECONDS = 8.0
-"""Longest back-off wait, jitter included."""
-BACKOFF_JITTER = 0.2
-"""Share of a wait by which it may be shorter or longer; the cap applies to the result."""
 KEY_COOLDOWN_SECONDS = 60.0
 """Cool-down of a key after a 429 or an overload (529) without Retry-After."""
-MAX_WAIT_SECONDS = BACKOFF_CAP_SECONDS
+MAX_WAIT_SECONDS = 8.0
 """Longest wait before a retry while another candidate is left."""
 LAST_CANDIDATE_MAX_WAIT_SECONDS = 60.0
 """Longest wait before a retry on the last candidate: the usual period of a rate limit."""
@@ -103,17 +97,3 @@ def _make_limits(
         idle_timeout_seconds=idle_timeout_seconds,
         first_output_timeout_seconds=first_output_timeout_seconds,
     )
-
-
-def backoff_seconds(retry: int, random_value: float) -> float:
-    """Return the wait before a retry, counted from 1: it doubles, up to the cap, and is changed by the share of jitter.
-
-    `random_value` is a random value in [0, 1). The state machine (retry_machine.py) decides whether to retry; tenacity
-    only computes the wait.
-    """
-    from tenacity import AsyncRetrying, RetryCallState, wait_exponential  # lazy: 40 ms, needed only after a failure
-
-    retrying = AsyncRetrying(wait=wait_exponential(multiplier=BACKOFF_BASE_SECONDS, max=BACKOFF_CAP_SECONDS))
-    state = RetryCallState(retrying, None, (), {})
-    state.attempt_number = retry
-    return min(BACKOFF_CAP_SECONDS, retrying.wait(state) * (1 + BACKOFF_JITTER * (2 * random_value - 1)))

@@ -6,11 +6,12 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, ModelTimeout, Overloaded, RateLimited
+from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, ModelTimeout, RateLimited
 from sophon.events import AgentStatus
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS
 from sophon.models.gateway.attempt_runner import AttemptRunner
-from sophon.models.gateway.options import LAST_CANDIDATE_MAX_WAIT_SECONDS, MAX_WAIT_SECONDS, backoff_seconds
+from sophon.models.gateway.options import LAST_CANDIDATE_MAX_WAIT_SECONDS, MAX_WAIT_SECONDS
+from sophon.models.gateway.retry_delay import find_retry_delay
 from sophon.models.gateway.retry_machine import (
     FINAL_STATES,
     TRANSIENT_ERRORS,
@@ -188,15 +189,9 @@ class RetryLoop(AttemptRunner):
             self._emit(AgentStatus(status="retrying", detail=detail))
 
     def _delay(self, progress: _RetryProgress) -> float:
-        """Return the wait: Retry-After (with several keys, until the first is available), otherwise the back-off."""
-        keys, failure = self._candidate.provider.keys, progress.failure
-        if keys is not None and isinstance(failure, RateLimited | Overloaded):
-            retry_after = keys.retry_after_seconds(self._candidate.info.name)
-        else:
-            retry_after = failure.retry_after if isinstance(failure, ModelError) else None
-        if retry_after is not None:
-            return retry_after
-        return backoff_seconds(progress.position.retries, self._context.clock.random())
+        keys, model = self._candidate.provider.keys, self._candidate.info.name
+        retries, random = progress.position.retries, self._context.clock.random
+        return find_retry_delay(progress.failure, keys, model, retries=retries, random=random)
 
     def _select_key_after_wait(self, progress: _RetryProgress) -> None:
         """Select an available key, else one that cools down: a single key gets all its retries."""

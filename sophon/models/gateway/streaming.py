@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 
 from sophon._python.joined_text import add_piece
+from sophon.invisible_characters import is_blank
 from sophon.models.model import OnText
 from sophon.models.reply_size import ReplySize
-from sophon.visible_text import is_blank
 
 
 class OutputLatch:

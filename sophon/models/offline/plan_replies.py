@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from sophon.memory.search import tokenize
+from sophon.memory.full_text_scan import tokenize
 from sophon.messages import Message
 from sophon.models.model import ModelRequest
 from sophon.models.offline.call_selection import refers_to_previous_results

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from typing import Final
 
-from sophon.security.shield.model_evaluation import Evaluation
+from sophon.security.shield.evaluation_texts import Evaluation
 
 SECONDS: Final = 60.0
 """Time that an evaluation counts for the identical action. Source: OpenParallax, Shield."""

@@ -11,7 +11,7 @@ from sophon.clock import to_utc
 from sophon.security.audit.audit_chain import GENESIS, AuditEntry, chain_entry, verify_audit
 from sophon.security.audit.audit_head import AuditHead
 from sophon.security.authorization.capability_levels import list_conditions
-from sophon.stores.audit.contract import (
+from sophon.stores.audit.audit_event import (
     ALL_ENTRIES,
     COLUMNS,
     AuditChainState,

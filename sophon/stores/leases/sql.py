@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from sophon.clock import Clock
-from sophon.stores.leases.contract import Lease, check_duration
+from sophon.stores.leases.lease import Lease, check_duration
 from sophon.stores.sql.older_hosts import SchemaReplaced, check_not_replaced, describe_replacement
 from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import leases

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final, Literal, Protocol, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.memory.keywords import scope_word
+from sophon.memory.keyword_search import scope_word
 from sophon.memory.relations import Relation
 from sophon.principals import MAIN_AGENT as MAIN_AGENT
 from sophon.stores.vectors.contract import VectorRow

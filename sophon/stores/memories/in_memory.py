@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.memory.keywords import FoundText, index_words, search_words
+from sophon.memory.keyword_search import FoundText, index_words, search_words
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
 from sophon.stores.vectors.contract import VectorRow
 from sophon.stores.vectors.in_memory import InMemoryVectorStore

@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.memory.keywords import index_words, search_words
+from sophon.memory.full_text_scan import rank_entries
+from sophon.memory.keyword_search import index_words, search_words
 from sophon.memory.relations import Relation
-from sophon.memory.search import rank_entries
 from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
 from sophon.stores.memories.word_index import SqlWordIndex

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, text
 
-from sophon.memory.keywords import COUNT_LIMIT, FoundText, scope_word
+from sophon.memory.keyword_search import COUNT_LIMIT, FoundText, scope_word
 from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryReader
 from sophon.stores.sql.column_types import SafeText

@@ -5,7 +5,7 @@ from functools import partial
 
 from sqlalchemy import Connection, bindparam, delete, func, select
 
-from sophon.stores.route_averages.contract import MAX_KEYS, RouteAverage, RouteObservation
+from sophon.stores.route_averages.route_average import MAX_KEYS, RouteAverage, RouteObservation
 from sophon.stores.sql.prepared_statement import prepare_upsert
 from sophon.stores.sql.repository import TurnRepository
 from sophon.stores.sql.schema import route_averages

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass, new_dict, slotted_dataclass
-from sophon.error_redaction import redact_message
 from sophon.messages import Compaction, Message
+from sophon.redaction_hook import redact_message
 from sophon.stores.run_fence import RunFence
 
 SessionKind: TypeAlias = Literal["open", "archived", "pinned"]

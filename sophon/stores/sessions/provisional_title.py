@@ -3,9 +3,9 @@
 import unicodedata
 from typing import Final
 
+from sophon.invisible_characters import is_blank
 from sophon.security import redact
 from sophon.tools.untrusted_text import FENCE_ELEMENT
-from sophon.visible_text import is_blank
 
 MAX_TITLE_CHARACTERS: Final = 60
 READ_CHARACTERS: Final = 2000

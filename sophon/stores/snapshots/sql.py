@@ -9,9 +9,9 @@ from sqlalchemy import Connection, RowMapping, delete, func, insert, select, upd
 
 from sophon.clock import to_utc
 from sophon.security.audit.audit_chain import GENESIS, chain_entry
-from sophon.stores.audit.contract import AuditChainState, AuditVerification
+from sophon.stores.audit.audit_event import AuditChainState, AuditVerification
 from sophon.stores.audit.sql import verify_entries
-from sophon.stores.snapshots.contract import SNAPSHOT_COLUMNS, SnapshotEvent, SnapshotFile, StoredSnapshot
+from sophon.stores.snapshots.stored_snapshot import SNAPSHOT_COLUMNS, SnapshotEvent, SnapshotFile, StoredSnapshot
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, write_in_batches
 from sophon.stores.sql.repository import TurnRepository, in_parts
 from sophon.stores.sql.schema import snapshot_chains, snapshots

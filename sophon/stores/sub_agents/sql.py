@@ -10,7 +10,7 @@ from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.repository import TurnRepository, matching
 from sophon.stores.sql.schema import sub_agents
-from sophon.stores.sub_agents.contract import FINAL_STATES, SubAgentRun
+from sophon.stores.sub_agents.sub_agent_run import FINAL_STATES, SubAgentRun
 from sophon.stores.unit_of_work import WriteKind
 
 _COLUMNS = [column.name for column in sub_agents.c if column is not sub_agents.c.number]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.stores.texts.contract import HEAD_CHARACTERS, is_large, text_id
+from sophon.stores.texts.large_text import HEAD_CHARACTERS, is_large, text_id
 
 TextPart: TypeAlias = str | Mapping[str, str]
 """A piece of a text, or `{"id"}`: another stored text."""

@@ -39,7 +39,7 @@ from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import records, sessions, texts
-from sophon.stores.texts.contract import HEAD_CHARACTERS, LARGE_TEXT_BYTES
+from sophon.stores.texts.large_text import HEAD_CHARACTERS, LARGE_TEXT_BYTES
 from sophon.stores.texts.references import TextReference, cut_texts, put_back_texts, split_into_parts, take_out_texts
 
 _SELECT_NUMBER = PreparedStatement(lambda _: select(sessions.c.number).where(sessions.c.id == bindparam("which")))

@@ -11,7 +11,7 @@ from sophon.stores.sql.expiry import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import prepare_upsert
 from sophon.stores.sql.repository import TurnRepository, matching
 from sophon.stores.sql.schema import turn_traces
-from sophon.stores.traces.contract import TraceWrite, TurnTotal
+from sophon.stores.traces.trace_write import TraceWrite, TurnTotal
 from sophon.stores.unit_of_work import WriteKind
 from sophon.traces.serialization import trace_from_json, trace_to_stored
 from sophon.traces.trace import Trace

@@ -13,7 +13,7 @@ from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, delete_in_batches, reche
 from sophon.stores.sql.repository import TurnRepository, matching
 from sophon.stores.sql.schema import feedback as feedback_table
 from sophon.stores.sql.schema import trajectories
-from sophon.stores.trajectories.contract import (
+from sophon.stores.trajectories.trajectory_write import (
     FeedbackResult,
     TrajectoryOrder,
     TrajectoryWrite,

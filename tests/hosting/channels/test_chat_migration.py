@@ -10,7 +10,7 @@ from sophon.testing import VirtualClock
 from sophon_channels.contract import ChatLocation
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 OLD, NEW = ChatLocation("-20", "group"), ChatLocation("-100", "group")

@@ -10,7 +10,7 @@ from sophon.security.authorization.api_tokens import digest_api_token, generate_
 from sophon.testing import VirtualClock
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.token_authentication import TokenAuthenticator, Unauthorized, User
-from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.api_tokens.api_token import ApiToken
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 SECRET = generate_api_token()

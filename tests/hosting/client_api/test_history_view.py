@@ -16,7 +16,7 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn.history_redaction import HIDDEN
 from sophon_hosting.client_api.history_view import HistoryView
 from sophon_hosting.json_text import encode_json
-from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.runs.contract import Run, RunError
 
 SECRET = "the salary of Ada"

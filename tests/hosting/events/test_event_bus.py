@@ -27,7 +27,7 @@ from sophon.testing import EventRecorder, VirtualClock
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.session_transactions import BuildRows, Stored, Transaction
 from sophon_hosting.events.wire_event import to_logged_event
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import FinishResult, Run, RunOutcome
 
 

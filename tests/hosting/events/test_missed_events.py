@@ -10,7 +10,7 @@ from sophon_hosting.events.missed_events import (
     find_position,
     read_missed_events,
 )
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 
 
 async def read(store: Store, known: int, max_bytes: int = MAX_MISSED_BYTES) -> MissedEvents:

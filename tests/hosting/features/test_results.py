@@ -15,7 +15,7 @@ from sophon.messages import Usage
 from sophon_hosting.features.sessions.results import message_hit_to_json
 from sophon_hosting.features.usage.results import UsageView, usage_to_json
 from sophon_hosting.json_text import encode_json
-from sophon_hosting.store.message_search.contract import MessageHit
+from sophon_hosting.store.message_search.hits import MessageHit
 from sophon_hosting.store.message_search.snippets import SnippetPart
 from tests.hosting.features.declared_results import (
     find_problems,

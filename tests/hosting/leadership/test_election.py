@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from sophon.errors import StoreUnavailable
-from sophon.stores.leases.contract import Lease
+from sophon.stores.leases.lease import Lease
 from sophon.stores.leases.sql import LeaseStore
 from sophon.testing import VirtualClock
 from sophon_hosting.leadership.contract import SoleLeadership

@@ -6,7 +6,7 @@ from sophon.security.authorization.api_tokens import digest_api_token, generate_
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.token_authentication import TokenAuthenticator
-from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.api_tokens.api_token import ApiToken
 from tests.hosting.http.api_shapes.served import Served
 
 TOKENS = {name.upper(): f"token-of-{name}" for name in ("ada", "bob", "zoe", "olga")}

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 
-from sophon.builtin_tools.custom_tools import refresh_custom_tools
+from sophon.builtin_tools.custom_tool_management import refresh_custom_tools
 from sophon.learning.trajectories import Trajectory
 from sophon.skills.custom_tools import CustomToolDraft
 from sophon.stores import MemoryEntry
 from sophon.stores.grants.contract import StandingGrant
-from sophon.stores.sub_agents.contract import SubAgentRun
-from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.sub_agents.sub_agent_run import SubAgentRun
+from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon_hosting.events.large_fields import text_id_from_url
 from sophon_hosting.store.runs.contract import Run, RunOutcome
 from tests.hosting.http.api_shapes.features import BINARY

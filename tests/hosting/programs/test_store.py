@@ -14,7 +14,7 @@ from sophon.messages import Message, Usage
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.usage.contract import Period, UsageRow
 from sophon.testing import VirtualClock
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_hosting.store_lease import StoreLease
 from tests.databases import SQLITE, copy_database

@@ -15,18 +15,18 @@ from sophon.messages import Message, ToolCall, Usage
 from sophon.settings import Settings
 from sophon.snapshots.archive import ORPHAN_SECONDS, SnapshotArchive
 from sophon.stores import Period, UsageRow
-from sophon.stores.audit.contract import AuditEvent
+from sophon.stores.audit.audit_event import AuditEvent
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.snapshots.contract import SnapshotEvent
-from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.snapshots.stored_snapshot import SnapshotEvent
+from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES, VectorRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.retention import FIRST_SWEEP_SECONDS, INTERNAL_DAYS, SWEEP_INTERVAL_SECONDS, RetentionSweep
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database

@@ -15,7 +15,7 @@ from sophon.attachments import Attachment
 from sophon.messages import ToolCall, Usage
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.sql.schema import metadata
-from sophon.stores.sub_agents.contract import SubAgentRun
+from sophon.stores.sub_agents.sub_agent_run import SubAgentRun
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
@@ -30,8 +30,8 @@ from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.retention import RetentionSweep
-from sophon_hosting.store.api_tokens.contract import ApiToken
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.api_tokens.api_token import ApiToken
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.retention.containers import measure_containers

@@ -12,7 +12,7 @@ from sophon.stores import SessionRecord, Store
 from sophon.stores.unit_of_work import UnitOfWork, WriteKind
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import FinishResult, LogWrite, RunOutcome, RunStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.runs.conftest import World

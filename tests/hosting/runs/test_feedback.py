@@ -11,7 +11,7 @@ from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.policy_cache import VectorPolicyCache
 from sophon.learning.trajectories import Trajectory
 from sophon.services import Services
-from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import create_policy_cache
 from sophon_hosting.host import Host

@@ -24,7 +24,7 @@ from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.routing.route_record import RouteRecord
 from sophon.routing.turn_keys import ROUTE
 from sophon.snapshots.archive import SnapshotArchive
-from sophon.stores.audit.contract import AuditEvent
+from sophon.stores.audit.audit_event import AuditEvent
 from sophon.stores.contract import Store
 from sophon.stores.unit_of_work import UnitOfWork, WriteKind
 from sophon.stores.vectors.contract import POLICIES
@@ -35,8 +35,8 @@ from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.runs.turn_store import TurnStore
-from sophon_hosting.store.approvals.contract import ApprovalRecord
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.approvals.approval_record import ApprovalRecord
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.chains import clawft, twelve

@@ -11,7 +11,7 @@ from sophon.events import TaskCancelled
 from sophon_hosting.client_api.http_json import HOST
 from sophon_hosting.host import Host
 from sophon_hosting.http.health import get_readiness
-from sophon_hosting.observability.metrics import Metrics
+from sophon_hosting.observability.prometheus_metrics import Metrics
 from sophon_hosting.runs.session_deletion import Busy
 
 

@@ -16,7 +16,7 @@ from sophon.messages import Message
 from sophon.stores import SessionRecord
 from sophon.testing import VirtualClock
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
@@ -72,7 +72,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sophon.messages import Message
 from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon.stores import SessionRecord
 from sophon_hosting.store.runs.sql_transactions import checkpoint_write

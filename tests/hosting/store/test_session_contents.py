@@ -9,7 +9,7 @@ from sophon.messages import Message
 from sophon.stores import SessionRecord, Store
 from sophon.testing import VirtualClock
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
 
 KEY = InboundKey("telegram", "bot-1", "42")

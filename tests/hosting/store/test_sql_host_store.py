@@ -15,7 +15,7 @@ from sophon_hosting.host import Host
 from sophon_hosting.runs.turn_store import WaitingStore
 from sophon_hosting.store.api_tokens.sql import ApiTokenStore
 from sophon_hosting.store.contract import HostStore, host_store
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.sql_host_store import HOST_PARTS, SqlHostStore
 from sophon_hosting.store.tables import HOST_TABLES
 

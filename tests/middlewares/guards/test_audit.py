@@ -6,7 +6,7 @@ import pytest
 
 from sophon import Decision, Risk, ToolCall, tool
 from sophon.errors import StoreError
-from sophon.stores.audit.contract import AuditEvent
+from sophon.stores.audit.audit_event import AuditEvent
 from sophon.testing import VirtualClock
 from sophon_middlewares.guards.audit import MAX_SUMMARY_CHARACTERS, Audit
 from sophon_middlewares.guards.integrity import Integrity

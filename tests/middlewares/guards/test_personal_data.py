@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sophon import Context, Message, ModelRequest, ModelResponse, Next, Pipeline, Risk, Services, ToolCall, tool
 from sophon.errors import ProviderUnavailable
 from sophon.events import StreamChunk
+from sophon.invisible_characters import is_blank
 from sophon.security.personal_data import compile_names, find_names, find_personal_data
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
-from sophon.visible_text import is_blank
 from sophon_middlewares import AgenticLoop, LlmInvoker, MaskPersonalData, PromptToolBridge, SessionEvents, ToolExecution
 from sophon_middlewares.chains import CHAINS, twelve
 from sophon_middlewares.guards.personal_data import NOTE

@@ -11,7 +11,7 @@ from sophon import Decision, Risk, ToolCall, tool
 from sophon.errors import StoreError
 from sophon.snapshots.archive import SnapshotArchive
 from sophon.stores import InMemoryStore
-from sophon.stores.snapshots.contract import StoredSnapshot
+from sophon.stores.snapshots.stored_snapshot import StoredSnapshot
 from sophon_middlewares.guards.snapshot import Snapshot
 from tests.middlewares.guards.conftest import GuardedTurn, shell_call, write_call
 

@@ -10,7 +10,7 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon.approvals import Decision
-from sophon.builtin_tools.custom_tools import refresh_custom_tools
+from sophon.builtin_tools.custom_tool_management import refresh_custom_tools
 from sophon.builtin_tools.programs import SANDBOX_GUARDED
 from sophon.chain.placement import place
 from sophon.clock import SystemClock

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.contract import Store
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import Run
 
 ENDS = ("task_completed", "task_failed", "task_cancelled")

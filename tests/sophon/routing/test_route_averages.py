@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sophon.routing.route_averages import RouteAverages, judge_quality
-from sophon.stores.route_averages.contract import RouteAverage
+from sophon.stores.route_averages.route_average import RouteAverage
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 

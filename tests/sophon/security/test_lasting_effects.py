@@ -5,7 +5,7 @@ import pytest
 from sophon import Risk, tool
 from sophon.builtin_tools import builtin_tools
 from sophon.builtin_tools.agents import agent_tools
-from sophon.builtin_tools.custom_tools import custom_tool_tools
+from sophon.builtin_tools.custom_tool_management import custom_tool_tools
 from sophon.builtin_tools.questions import chat_ask
 from sophon.builtin_tools.skills import skill_tools
 from sophon.builtin_tools.variables import variable_tools

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sophon.errors import InputError
 from sophon.snapshots import archive as archive_module
 from sophon.snapshots.archive import SnapshotArchive, find_excess
-from sophon.snapshots.files import read_file, remove_file, replace_file
+from sophon.snapshots.link_safe_files import read_file, remove_file, replace_file
 from sophon.snapshots.restoration import format_diff, restore_files, select_files
 
 MAX = 1000

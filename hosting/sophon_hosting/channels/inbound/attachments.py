@@ -16,7 +16,7 @@ from sophon.clock import Clock
 from sophon.errors import InputError, NotFound, StoreError, ToolError
 from sophon.principals import files_folder
 from sophon.services import Services
-from sophon.stores.attachments.contract import TooManyBytes
+from sophon.stores.attachments.stored_attachment import TooManyBytes
 from sophon.tools.untrusted_text import fence_text
 from sophon_channels.contract import Channel, ChannelAttachment
 from sophon_channels.errors import ChannelError

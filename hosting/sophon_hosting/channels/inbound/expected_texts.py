@@ -9,8 +9,8 @@ from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalProm
 from sophon_hosting.channels.chat_state import DIALOGUE_KIND, ChatState, question_key
 from sophon_hosting.channels.edit_dialogues import EditDialogues, dialogue_key
 from sophon_hosting.channels.outbound.entries import OutboundWriter
-from sophon_hosting.store.approvals.contract import ApprovalRecord
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.approvals.approval_record import ApprovalRecord
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 
 CLOCK_TOLERANCE = timedelta(seconds=2)

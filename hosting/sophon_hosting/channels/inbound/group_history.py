@@ -14,7 +14,7 @@ from sophon.clock import Clock
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.chat_state import HEARD_KIND, HEARD_RETENTION, ChatState
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 
 MAX_MESSAGE_CHARACTERS = 500

@@ -14,7 +14,7 @@ from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.chat_state import ACCEPTED_AS, PROCESSED_KIND
 from sophon_hosting.channels.inbound.message_json import message_from_json, message_to_json
 from sophon_hosting.key_locks import KeyLocks
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")

@@ -1,4 +1,4 @@
-"""Admission: who wrote, in which chat, and whether the access policy lets them."""
+"""Access of a sender: who wrote, in which chat, and whether the access policy lets them."""
 
 import asyncio
 import logging

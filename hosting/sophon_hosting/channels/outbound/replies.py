@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from sophon._python.joined_text import join_texts
 from sophon.clock import Clock
-from sophon.visible_text import is_blank
+from sophon.invisible_characters import is_blank
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.outbound.entries import build_entries
 from sophon_hosting.channels.recipients import recipient_of_run
-from sophon_hosting.runs import outbound
+from sophon_hosting.runs import answer_entries as outbound
 from sophon_hosting.store.runs.contract import FinalStatus, Run, RunOutcome
 
 ERROR_NOTICE_INTERVAL = timedelta(seconds=60)

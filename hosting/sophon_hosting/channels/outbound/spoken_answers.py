@@ -8,9 +8,9 @@ from pathlib import Path
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
+from sophon.invisible_characters import is_blank
 from sophon.principals import files_folder
 from sophon.settings import Settings
-from sophon.visible_text import is_blank
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.background_tasks import BackgroundTasks

@@ -19,7 +19,7 @@ from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.recipients import RecipientAddresses
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.runs.checkpoints.checkpoint_store import load_checkpoint
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run
 

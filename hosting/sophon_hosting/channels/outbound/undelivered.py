@@ -18,7 +18,7 @@ from sophon_hosting.channels.outbound.delivery_rules import UNREACHABLE_REASONS,
 from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entries, build_entry_id
 from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore
 
 STATE_KIND = "undelivered"

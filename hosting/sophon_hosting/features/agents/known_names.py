@@ -6,7 +6,7 @@ from sophon._python.front_matter import FileProblem
 from sophon.agents.catalog import AgentSet
 from sophon.agents.unknown_names import KnownNames, find_unknown_names
 from sophon.builtin_tools.agents import agent_tools
-from sophon.builtin_tools.custom_tools import refresh_custom_tools
+from sophon.builtin_tools.custom_tool_management import refresh_custom_tools
 from sophon.errors import NotFound
 from sophon.services import Services
 from sophon_hosting.features.registry import list_feature_tools

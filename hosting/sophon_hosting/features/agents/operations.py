@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, cast
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.agents.catalog import AgentSet
 from sophon.composition.configured_parts import create_agent_runtime
 from sophon.errors import NotFound
-from sophon.stores.sub_agents.contract import SubAgentRun
+from sophon.stores.sub_agents.sub_agent_run import SubAgentRun
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.agents.results import (
     AgentDetails,
@@ -28,6 +27,7 @@ from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent as cance
 from sophon_hosting.store.runs.contract import Run
 
 if TYPE_CHECKING:
+    from sophon.agents.catalog import AgentSet
     from sophon.agents.definition import AgentDefinition
 
 table = Table("agents")
@@ -109,7 +109,7 @@ async def cancel_sub_agent(caller: Caller, request: NamedSubAgent, found: TaskSu
     return {"agent_id": found.row.id, "state": cast(SubAgentCancelState, state)}
 
 
-async def _read_agents(caller: Caller) -> AgentSet | None:
+async def _read_agents(caller: Caller) -> "AgentSet | None":
     """Return the agents that are defined in files; None if agents are off."""
     host = caller.running_host
     agents = create_agent_runtime(caller.settings, caller.folder) if host is None else host.services.assistant.agents

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Literal, NotRequired, TypeAlias, cast
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.events.agents import AgentState
-from sophon.stores.sub_agents.contract import SubAgentRun
+from sophon.stores.sub_agents.sub_agent_run import SubAgentRun
 from sophon_hosting.features.iso_time import to_iso
 
 if TYPE_CHECKING:

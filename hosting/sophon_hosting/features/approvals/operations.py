@@ -27,7 +27,7 @@ from sophon_hosting.operations.request import Everything, NoFields, Request
 from sophon_hosting.operations.results import MAX_LIST_ITEMS, take_listed
 from sophon_hosting.operations.table import Table
 from sophon_hosting.runs.approval_service import DecisionRefused, check_decider, check_grant, check_kind, check_session
-from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 
 table = Table("approvals")
 

@@ -10,7 +10,7 @@ from sophon.risk import RiskLabel
 from sophon.stores.grants.contract import StandingGrant
 from sophon_hosting.events.large_fields import LargeFieldReference
 from sophon_hosting.features.iso_time import to_iso
-from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 
 
 class ApprovalView(TypedDict):

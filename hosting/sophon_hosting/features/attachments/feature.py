@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 async def _sweep(swept: "SweptStore") -> Mapping[str, int]:
     """Delete files that no message was sent with."""
-    from sophon.stores.attachments.contract import KEEP_UNSENT  # lazy: only a host needs it
+    from sophon.stores.attachments.stored_attachment import KEEP_UNSENT  # lazy: only a host needs it
 
     return {"attachments": await swept.store.attachments.expire(swept.now - KEEP_UNSENT)}
 

@@ -18,7 +18,7 @@ from sophon.attachment_inspection import (
 from sophon.attachments import DEFAULT_NAME, Attachment, clean_name
 from sophon.errors import InputError, NotFound, SophonError
 from sophon.security.authorization.permission_levels import FULL_HISTORY
-from sophon.stores.attachments.contract import KEEP_UNSENT, StoredAttachment, TooManyBytes
+from sophon.stores.attachments.stored_attachment import KEEP_UNSENT, StoredAttachment, TooManyBytes
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_message import Mode
 from sophon_hosting.client_api.reply import File

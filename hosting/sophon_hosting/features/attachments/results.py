@@ -4,7 +4,7 @@ from typing import cast
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.attachments import Attachment
-from sophon.stores.attachments.contract import StoredAttachment
+from sophon.stores.attachments.stored_attachment import StoredAttachment
 
 
 class AttachmentView(TypedDict):

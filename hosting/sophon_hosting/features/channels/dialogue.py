@@ -11,7 +11,7 @@ from sophon._python.private_files import PRIVATE_FILE
 from sophon.errors import InputError
 from sophon.security.redaction.text_redaction import redact
 from sophon.settings import Secret
-from sophon.snapshots.files import FileContent, replace_file
+from sophon.snapshots.link_safe_files import FileContent, replace_file
 from sophon_channels.contract import SelfTestResult
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.console.output import write_lines

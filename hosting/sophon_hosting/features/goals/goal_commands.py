@@ -8,14 +8,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from sophon.autonomy import limit_autonomy, parse_autonomy
 from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, InputError, NotFound, StoreError
+from sophon.goal_autonomy import limit_autonomy, parse_autonomy
 from sophon.settings import GoalBudgetSettings, GoalsSettings
 from sophon.stores.contract import Store
 from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.features.goals.goal_writer import GoalWriter
-from sophon_hosting.features.goals.progress import resume_by_person
 from sophon_hosting.features.goals.rules.budget import GoalBudget
 from sophon_hosting.features.goals.rules.goal import (
     MAX_DESCRIPTION_CHARACTERS,
@@ -24,6 +23,7 @@ from sophon_hosting.features.goals.rules.goal import (
     Goal,
     GoalPriority,
 )
+from sophon_hosting.features.goals.rules.next_step import resume_by_person
 from sophon_hosting.features.goals.stored_goals import stored_goals
 
 MAX_ATTEMPTS: Final = 8

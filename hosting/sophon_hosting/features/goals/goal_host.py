@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from sophon.services import Services
-from sophon.turn.pipeline_registry import PipelineRegistry
+from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership

@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 from sophon.errors import BudgetExceeded, Busy, IllegalTransition, InputError
 from sophon.turn.history_redaction import redact_text_for_reader
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
+from sophon_hosting.client_api.off_the_record_errors import OffTheRecordLost, OtherMode
 from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.features.goals.deletion import GoalDeletion
 from sophon_hosting.features.goals.goal_commands import GoalCommands

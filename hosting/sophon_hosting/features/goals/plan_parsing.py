@@ -5,7 +5,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.autonomy import promote_risk
+from sophon.goal_autonomy import promote_risk
 from sophon.plans import parse_plan
 from sophon.plans.json_extraction import extract_plan_json
 from sophon.plans.plan import PlanError, PlanStep

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.autonomy import GOAL_AUTONOMY
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, ModelError
 from sophon.extensions import Key
+from sophon.goal_autonomy import GOAL_AUTONOMY
 from sophon.messages import Message, Response
 from sophon.plans import reask_prompt
 from sophon.plans.plan import PlanError
 from sophon.services import Services
 from sophon.tools.tool import Tool
 from sophon.turn.permissions import filter_permitted
-from sophon.turn.pipeline_registry import PipelineRegistry
+from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.features.goals.plan_parsing import parse_goal_plan, parse_review
 from sophon_hosting.features.goals.planner_prompts import (
     MAX_PLAN_TOKENS,

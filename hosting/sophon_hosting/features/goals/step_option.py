@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from sophon.services import Services
 
 if TYPE_CHECKING:
-    from sophon_hosting.runs.outbound import OutboundBuilder
+    from sophon_hosting.runs.answer_entries import OutboundBuilder
 
 GOAL: Final = "goal"
 """Key, in `Run.options`, of the goal and the step that the run is of; missing for any other run."""

@@ -6,8 +6,8 @@ from typing import Any, Final
 from sophon.clock import Clock
 from sophon.messages import ToolCall
 from sophon.stores.sessions.contract import SessionRecord
-from sophon_hosting.features.goals.progress import StepOutcome
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.next_step import StepOutcome
 from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.features.goals.step_option import GOAL
 from sophon_hosting.features.goals.step_text import (

@@ -12,8 +12,8 @@ from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.goals.goal_host import GoalHost
 from sophon_hosting.features.goals.goal_saving import GoalSaver
 from sophon_hosting.features.goals.governor import Resource, ResourceGovernor, find_agent_refusal
-from sophon_hosting.features.goals.progress import StepOutcome, apply_outcome
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.next_step import StepOutcome, apply_outcome
 from sophon_hosting.features.goals.rules.task_graph import list_running, replace_node
 from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.features.goals.step_runs import build_step_request, find_cut_off, read_outcome

@@ -37,7 +37,7 @@ from sophon.stores.sql.schema.schema_metadata import RowNumber, metadata
 from sophon.stores.sql.store_part import StorePart
 from sophon_hosting.features.goals.rules.goal import WORK_SESSION_PREFIX, Goal
 from sophon_hosting.features.goals.rules.state_machine import LIVE_STATES, GoalState
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.events.sql import add_events
 
 # `data` is the whole goal; the other columns are for queries. A change names the `version` that it is of.

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, Final, Literal
 
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.autonomy import GOAL_AUTONOMY
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, IllegalTransition, InputError, NotFound, ToolError
+from sophon.goal_autonomy import GOAL_AUTONOMY
 from sophon.risk import Risk
 from sophon.security.information_flow.named_values import PersonTexts
 from sophon.tools.tool import Tool, tool

@@ -8,7 +8,7 @@ from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
 from sophon.risk import RiskLabel
 from sophon.security.authorization.capability_levels import CapabilityLevel
-from sophon.stores.audit.contract import AuditFilter, AuditKind
+from sophon.stores.audit.audit_event import AuditFilter, AuditKind
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.guards.audit_heads import verify_store
 from sophon_hosting.features.guards.results import (

@@ -13,7 +13,7 @@ from sophon.errors import InputError
 from sophon.failure_log import log_failure
 from sophon.security.audit.audit_head import MIN_KEY_BYTES, AuditHead, HeadError, read_head, sign_head
 from sophon.settings import Settings
-from sophon.stores.audit.contract import AuditVerification
+from sophon.stores.audit.audit_event import AuditVerification
 from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")

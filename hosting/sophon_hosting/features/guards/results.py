@@ -5,7 +5,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, cast
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.risk import RiskLabel
 from sophon.security.audit.audit_chain import AuditEntry
-from sophon.stores.audit.contract import AuditKind, AuditVerification
+from sophon.stores.audit.audit_event import AuditKind, AuditVerification
 
 ToolAccess: TypeAlias = Literal["runs", "asks", "operator"]
 """What happens to a call by its risk: it runs, a person is asked, or an operator is."""

@@ -8,7 +8,7 @@ from typing import Any, Final, get_args
 from sophon.errors import InputError
 from sophon.messages import Message
 from sophon.stores.sessions.contract import RecordKind, SessionRecord
-from sophon.turn.options import parse_planning_mode
+from sophon.turn.option_checks import parse_planning_mode
 from sophon_hosting.features.imports.conversation import Conversation, UnreadableConversation, time_from_text
 
 ROLES: Final = ("user", "assistant", "tool")

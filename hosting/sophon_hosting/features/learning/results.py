@@ -8,7 +8,7 @@ from typing import Any, NotRequired, cast
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.learning.trajectories import Trajectory
 from sophon.settings.sections.routing import SelectionName, StrategyName
-from sophon.stores.route_averages.contract import RouteAverage
+from sophon.stores.route_averages.route_average import RouteAverage
 from sophon_hosting.features.iso_time import to_iso
 
 

@@ -20,8 +20,8 @@ from sophon.learning.trajectories import (
 )
 from sophon.models.embeddings.embedder_factory import create_cached_embedder
 from sophon.models.model import metering
-from sophon.stores.trajectories.contract import TrajectoryOrder
 from sophon.stores.trajectories.similarity import find_similar
+from sophon.stores.trajectories.trajectory_write import TrajectoryOrder
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, OutputOption, TaskArgument
 from sophon_hosting.cli.console.json_lines import write_json_lines

@@ -17,7 +17,7 @@ from sophon.principals import LOCAL_USER
 from sophon.settings import Settings
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.exported_entry import entry_to_json
-from sophon.stores.memories.library import FoundMemory, LongTermMemory, choose_embedder
+from sophon.stores.memories.long_term_memory import FoundMemory, LongTermMemory, choose_embedder
 from sophon.stores.memories.workspace_search import WorkspaceSearch
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, OutputOption, command_group

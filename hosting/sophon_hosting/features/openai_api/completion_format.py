@@ -13,7 +13,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
 from sophon.images import Image, image_from_url
 from sophon.messages import FinishReason, Message, Usage
-from sophon.turn.options import check_image_count
+from sophon.turn.option_checks import check_image_count
 from sophon_hosting.operations.request import Request
 
 AUTO_MODEL = "sophon"

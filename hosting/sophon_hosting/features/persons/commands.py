@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sophon.clock import SystemClock
-from sophon.stores.memories.library import LongTermMemory
+from sophon.stores.memories.long_term_memory import LongTermMemory
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.console.json_lines import read_json_lines

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, Final
 
 from sophon.clock import Clock
-from sophon.stores.audit.contract import AuditFilter
-from sophon.stores.snapshots.contract import StoredSnapshot
+from sophon.stores.audit.audit_event import AuditFilter
+from sophon.stores.snapshots.stored_snapshot import StoredSnapshot
 from sophon.stores.usage.contract import Period
 from sophon.traces.serialization import trace_to_json
 from sophon_hosting.features.goals.stored_goals import stored_goals

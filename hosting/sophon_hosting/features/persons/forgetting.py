@@ -7,11 +7,11 @@ from typing import Final
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import InputError, NotFound
-from sophon.memory.search import forget_words
+from sophon.memory.full_text_scan import forget_words
 from sophon.memory.workspace import forget_workspace_texts
 from sophon.memory.workspace_index import forget_workspace_indexes
 from sophon.principals import LOCAL_USER, RESERVED_NAMES, memory_scope
-from sophon.stores.memories.library import LongTermMemory
+from sophon.stores.memories.long_term_memory import LongTermMemory
 from sophon.stores.usage.contract import Period
 from sophon_hosting.features.persons.channel_notes import find_notes
 from sophon_hosting.features.persons.export import ALL

@@ -11,7 +11,7 @@ from sophon.principals import files_folder, owns_files_root
 from sophon.settings import Settings
 from sophon.snapshots.archive import SnapshotArchive
 from sophon.stores.memories.workspace_files import ARRIVING, DIGESTS_FILE
-from sophon.stores.snapshots.contract import StoredSnapshot
+from sophon.stores.snapshots.stored_snapshot import StoredSnapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from sophon.errors import InputError, NotFound
 from sophon.media_types import detect_media_type
 from sophon.preferences import Preferences
 from sophon.stores.data_labels.contract import LabelWrite, session_key
-from sophon.stores.memories.library import LongTermMemory
+from sophon.stores.memories.long_term_memory import LongTermMemory
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.turn.options import parse_planning_mode
+from sophon.turn.option_checks import parse_planning_mode
 from sophon_hosting.features.goals.rules.budget import GoalBudget
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.stored_goals import stored_goals

@@ -17,7 +17,7 @@ from sophon.learning.answer_evaluation import (
 from sophon.learning.trajectories import MAX_TEXT_CHARACTERS, Trajectory
 from sophon.messages import Message, Response
 from sophon.security.shield.evaluation_day import LONGEST_DAY_SECONDS, find_start_of_day
-from sophon.security.shield.model_evaluation import create_canary
+from sophon.security.shield.evaluation_texts import create_canary
 from sophon.security.sliding_windows import RateLimit
 from sophon.settings import LearningSettings
 from sophon_middlewares.tool_calls.rate_slots import take_slot

@@ -23,7 +23,7 @@ from sophon.messages import Response
 from sophon.scheduled_turns import strip_scheduled_prefix
 from sophon.services import Services
 from sophon.stores.sessions.contract import SessionSummary
-from sophon.turn.pipeline_registry import PipelineRegistry
+from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.post_turn.answer_evaluation import EVALUATION, AnswerEvaluation, wants_evaluation

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sophon.tools.tool import Tool
     from sophon_hosting.features.schedules.heartbeat import Heartbeat
     from sophon_hosting.features.schedules.scheduler import Scheduler
-    from sophon_hosting.runs.outbound import OutboundBuilder
+    from sophon_hosting.runs.answer_entries import OutboundBuilder
 
 
 def _list_tools(services: Services) -> "Sequence[Tool]":

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sophon.scheduled_turns import SCHEDULED_ORIGIN
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.features.schedules.heartbeat_file import is_no_op_reply
-from sophon_hosting.runs.outbound import OutboundBuilder
+from sophon_hosting.runs.answer_entries import OutboundBuilder
 from sophon_hosting.store.runs.contract import Run, RunOutcome
 
 

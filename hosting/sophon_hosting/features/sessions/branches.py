@@ -11,7 +11,7 @@ from sophon.errors import Busy, InputError
 from sophon.stores.sessions.branches import list_branch_points
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
+from sophon_hosting.client_api.off_the_record_errors import OffTheRecordLost, OtherMode
 from sophon_hosting.features.sessions.copying import NO_BRANCHES, check_room, find_turn, unfinished
 from sophon_hosting.features.sessions.history import SeqNumber
 from sophon_hosting.features.sessions.operations import NamedSession, visible_session

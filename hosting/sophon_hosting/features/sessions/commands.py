@@ -31,7 +31,7 @@ from sophon_hosting.features.sessions.session_export import (
 )
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.store.contract import HostStore
-from sophon_hosting.store.message_search.contract import MessageHit, MessageHits
+from sophon_hosting.store.message_search.hits import MessageHit, MessageHits
 
 MAX_SEQ = 2**53
 """Largest number that JSON carries exactly."""

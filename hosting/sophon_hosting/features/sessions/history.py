@@ -9,7 +9,7 @@ from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.connection import get_subscriptions
-from sophon_hosting.client_api.conversation_mode import OffTheRecordLost
+from sophon_hosting.client_api.off_the_record_errors import OffTheRecordLost
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.sessions.history_results import (
     EventPage,
@@ -28,7 +28,7 @@ from sophon_hosting.json_text import take_items
 from sophon_hosting.operations.request import Doc, Limit, WaitSeconds
 from sophon_hosting.operations.subjects import SESSION
 from sophon_hosting.operations.table import Table
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 
 table = Table("sessions")
 

@@ -10,7 +10,7 @@ from sophon_hosting.events.large_fields import LargeFieldReference
 from sophon_hosting.events.wire_event import WireEvent, wire_event_from_log
 from sophon_hosting.features.attachments.results import AttachmentView
 from sophon_hosting.features.iso_time import to_iso
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 
 
 class ToolCallView(TypedDict):

@@ -9,7 +9,7 @@ from sophon.security.authorization.permission_levels import FULL_HISTORY
 from sophon.stores.sessions.contract import SessionKind, SessionSummary
 from sophon.stores.sessions.contract import SessionPage as StoredPage
 from sophon.turn.history_redaction import redact_text_for_reader
-from sophon.turn.options import parse_planning_mode
+from sophon.turn.option_checks import parse_planning_mode
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.reply import File
 from sophon_hosting.features.sessions.results import (

@@ -7,7 +7,7 @@ from sophon.messages import Role
 from sophon.stores.sessions.branches import BranchPoint
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.features.sessions.session_export import ExportedRecord, ExportedSummary
-from sophon_hosting.store.message_search.contract import MessageHit
+from sophon_hosting.store.message_search.hits import MessageHit
 
 
 class SessionView(TypedDict):

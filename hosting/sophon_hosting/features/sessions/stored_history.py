@@ -8,7 +8,7 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.history_view import find_own_text
 from sophon_hosting.client_api.session_scope import to_client_logged_event
 from sophon_hosting.events.large_fields import cut_payload
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 
 
 async def read_records(

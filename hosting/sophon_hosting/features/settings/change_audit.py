@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from sophon.clock import Clock
-from sophon.stores.audit.contract import AuditEvent
+from sophon.stores.audit.audit_event import AuditEvent
 from sophon_hosting.store.contract import HostStore
 
 

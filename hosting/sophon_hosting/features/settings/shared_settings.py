@@ -17,7 +17,7 @@ from sophon.settings.changeable import split_changeable
 from sophon.settings.saved_settings import remove_value, set_value
 from sophon_hosting.fanout.contract import HintsLost, HostFanout, HostMessage, Wake
 from sophon_hosting.features.settings.live_settings import LiveSettings, Share
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.channel_state.sql import ChannelStateStore
 
 log = logging.getLogger("sophon")

@@ -17,7 +17,7 @@ from sophon.snapshots.restoration import (
     restore_files,
     select_files,
 )
-from sophon.stores.snapshots.contract import SnapshotEvent, StoredSnapshot
+from sophon.stores.snapshots.stored_snapshot import SnapshotEvent, StoredSnapshot
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table

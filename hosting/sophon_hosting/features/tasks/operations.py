@@ -28,7 +28,7 @@ from sophon_hosting.operations.results import take_listed
 from sophon_hosting.operations.subjects import SESSION, TASK
 from sophon_hosting.operations.table import Table
 from sophon_hosting.runs.text_origin import is_direct_call
-from sophon_hosting.store.events.contract import LoggedEvent, merge_traces
+from sophon_hosting.store.events.logged_event import LoggedEvent, merge_traces
 from sophon_hosting.store.runs.contract import Run, RunStatus
 
 table = Table("tasks")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sophon.errors import CompositionError, InputError, NotFound, SessionTaken
 from sophon.messages import ToolCall
-from sophon.turn.options import check_metadata
+from sophon.turn.option_checks import check_metadata
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import TooLarge, Unavailable
 from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
-from sophon_hosting.client_api.conversation_mode import OtherMode
+from sophon_hosting.client_api.off_the_record_errors import OtherMode
 from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.client_api.user_sessions import SESSION_TRIES, validate_id
 from sophon_hosting.features.attachments.operations import resolve_attachments

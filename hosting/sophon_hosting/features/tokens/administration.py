@@ -11,7 +11,7 @@ from sophon.security.authorization.permission_levels import LevelLabel
 from sophon.settings import HubSettings, HubUserSettings, Settings
 from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, SCOPES
 from sophon_hosting.client_api.token_authentication import find_operators
-from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.api_tokens.api_token import ApiToken
 
 DEFAULT_DAYS: Final = 90
 MAX_DAYS: Final = 3650

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sophon.builtin_tools.custom_tools import refresh_custom_tools
+from sophon.builtin_tools.custom_tool_management import refresh_custom_tools
 from sophon.principals import LOCAL_USER
 from sophon.services import Services
 from sophon.settings import Settings

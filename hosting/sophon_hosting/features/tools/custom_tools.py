@@ -41,7 +41,7 @@ def _find_store(caller: Caller) -> CustomToolStore | None:
 
 def _refresh(caller: Caller) -> None:
     """Give the turns of this process the custom tools as they are now. Blocks."""
-    from sophon.builtin_tools.custom_tools import refresh_custom_tools  # lazy: off by default
+    from sophon.builtin_tools.custom_tool_management import refresh_custom_tools  # lazy: off by default
 
     services = None if caller.running_host is None else caller.running_host.services
     if services is not None and services.assistant.custom_tools is not None:

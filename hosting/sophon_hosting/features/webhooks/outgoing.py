@@ -14,7 +14,7 @@ from sophon.settings.sections.webhooks import OutgoingWebhookSettings
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.events.wire_event import to_logged_event
 from sophon_hosting.features.webhooks.incoming import WEBHOOK_CHANNEL
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 
 
 class OutgoingWebhooks:

@@ -1,4 +1,4 @@
-"""Send budget: limit of the data that is queued for all clients together."""
+"""Send limit: bound of the data that is queued for all clients together."""
 
 from collections.abc import Callable
 from typing import Protocol

@@ -11,8 +11,8 @@ from rich.cells import cell_len
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
+from sophon.invisible_characters import escape_invisible
 from sophon.principals import LOCAL_USER
-from sophon.visible_text import escape_invisible
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.programs.chat.approval_answers import (
     ANSWER_HINT,

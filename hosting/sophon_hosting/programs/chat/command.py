@@ -15,7 +15,7 @@ from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import SystemClock
 from sophon.errors import InputError
 from sophon.tools.tool import Risk
-from sophon.turn.options import parse_planning_mode
+from sophon.turn.option_checks import parse_planning_mode
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.console.output import create_console
 from sophon_hosting.cli.console.stdin_reader import StdinReader

@@ -11,7 +11,7 @@ from sophon.attachments import describe_attachment
 from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound
 from sophon.preferences import PREFERENCE_NAMES, describe_preferences, parse_preference_command
-from sophon.turn.options import parse_planning_mode
+from sophon.turn.option_checks import parse_planning_mode
 from sophon_hosting.programs.chat.chat_session import SHORT_ID_CHARACTERS, Chat
 from sophon_hosting.programs.chat.local_chat import LocalChat
 from sophon_hosting.rendering.control_characters import to_single_line

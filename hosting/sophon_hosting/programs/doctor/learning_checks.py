@@ -6,7 +6,7 @@ from sophon.errors import SophonError
 from sophon.routing.route_averages import MIN_SAMPLES
 from sophon.services import Services
 from sophon.settings.sections.routing import LEARNING_STRATEGIES
-from sophon.stores.route_averages.contract import RouteAverage
+from sophon.stores.route_averages.route_average import RouteAverage
 from sophon.stores.vectors.contract import POLICIES
 from sophon_hosting.programs.doctor.findings import DoctorFinding, ok, warning
 from sophon_hosting.store.contract import host_store

@@ -21,7 +21,7 @@ from sophon_hosting.queue.contract import (
 )
 from sophon_hosting.queue.drain_rate import MAX_RETRY_AFTER_SECONDS
 from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
-from sophon_hosting.queue.fair_share import may_enter
+from sophon_hosting.queue.owner_share import may_enter
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection
 from sophon_hosting.queue.rabbitmq.coordinator import Coordinator
 from sophon_hosting.queue.rabbitmq.member import Member, OpenDeliveries

@@ -18,7 +18,7 @@ from sophon.turn.in_call_questions import CANCELLED, NOBODY_ANSWERED, Pausable, 
 from sophon_hosting.background_tasks import complete
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.approvals.pending_questions import PendingQuestions
-from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run
 

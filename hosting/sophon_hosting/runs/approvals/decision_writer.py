@@ -5,7 +5,7 @@ from sophon.clock import Clock
 from sophon.events import ApprovalResolved
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.session_transactions import BuildRows, Stored
-from sophon_hosting.store.approvals.contract import ApprovalRecord
+from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.approvals.sql import ApprovalStore
 
 

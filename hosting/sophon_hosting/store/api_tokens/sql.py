@@ -12,7 +12,7 @@ from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import matching
 from sophon.stores.sql.store_part import StorePart
-from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.api_tokens.api_token import ApiToken
 from sophon_hosting.store.api_tokens.tables import api_tokens
 
 _FIELDS = list(api_tokens.c)

@@ -13,7 +13,7 @@ from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.repository import matching
 from sophon.stores.sql.store_part import StorePart
 from sophon_hosting.store.approval_requests import insert_request
-from sophon_hosting.store.approvals.contract import (
+from sophon_hosting.store.approvals.approval_record import (
     ApprovalRecord,
     DecisionEvents,
     no_decision_events,

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, insert, select, upda
 from sophon.stores.sql.expiry import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import Repository, in_parts, matching
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.tables import channel_state
 
 _COLUMNS = (

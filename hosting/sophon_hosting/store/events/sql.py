@@ -28,7 +28,7 @@ from sophon.stores.sql.schema import sessions
 from sophon.stores.sql.store_part import StorePart
 from sophon.stores.texts.sql import TextWriter, drop_unreferenced_texts, find_text_ids
 from sophon_channels.outbound_entry import prepare_entries
-from sophon_hosting.store.events.contract import LoggedEvent, LogPosition
+from sophon_hosting.store.events.logged_event import LoggedEvent, LogPosition
 from sophon_hosting.store.outbound_rows import add_to_runs
 from sophon_hosting.store.tables import checkpoint_logs, event_logs, events, runs, traces
 

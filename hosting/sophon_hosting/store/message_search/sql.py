@@ -27,7 +27,7 @@ from sophon.stores.sql.fts5_damage import IndexDamaged, index_damage
 from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import records, sessions
 from sophon.stores.texts.sql import TextReader
-from sophon_hosting.store.message_search.contract import MAX_CANDIDATES, MessageHit, MessageHits
+from sophon_hosting.store.message_search.hits import MAX_CANDIDATES, MessageHit, MessageHits
 from sophon_hosting.store.message_search.snippets import make_snippet
 
 NO_FTS5: Final = "the SQLite library of this host has no FTS5, which the search in messages needs"

@@ -11,7 +11,7 @@ from sophon.stores.sql.expiry import delete_in_batches, recheck_and_delete_in_ba
 from sophon.stores.sql.repository import matching
 from sophon.stores.sql.store_part import StorePart
 from sophon_channels.outbound_entry import OutboundEntry, OutboundStatus, prepare_entries
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.events.sql import add_events
 from sophon_hosting.store.outbound_rows import add_to_runs
 from sophon_hosting.store.outbox import sql_statements as statements

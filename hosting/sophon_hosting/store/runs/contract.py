@@ -24,7 +24,7 @@ from sophon.security import redact
 from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork
 from sophon.stores.usage.contract import UsageRow
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 
 if TYPE_CHECKING:
     from sophon.stores.sessions.contract import SessionBranch, SessionRecord

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, bindparam, delete, exists, func, select
 
 from sophon.clock import Clock
-from sophon.stores.run_fence import RunFence, check_start
+from sophon.stores.run_fence import RunFence
 from sophon.stores.sessions.contract import SessionBranch, SessionRecord
 from sophon.stores.sessions.records import assign_seqs
 from sophon.stores.sql.database import Database
@@ -19,7 +19,7 @@ from sophon.stores.sql.store_part import StorePart
 from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork
 from sophon.stores.usage.contract import UsageRow, UsageStore
 from sophon_channels.outbound_entry import OutboundEntry, prepare_entries
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.outbox.transitions import assign_run
 from sophon_hosting.store.runs import sql_statements as statements
 from sophon_hosting.store.runs import sql_transactions as transactions
@@ -40,6 +40,7 @@ from sophon_hosting.store.runs.contract import (
     no_events,
 )
 from sophon_hosting.store.runs.sql_transactions import check_fences
+from sophon_hosting.store.runs.transitions import check_start
 from sophon_hosting.store.tables import HOST_TABLES, IS_UNFINISHED, inbound, outbound, runs
 
 _SELECT_UNFINISHED = (

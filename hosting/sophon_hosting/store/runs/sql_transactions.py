@@ -12,9 +12,9 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, delete, insert, select
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.stores.attachments.contract import ids_in_options
 from sophon.stores.attachments.sql import use_attachments
-from sophon.stores.run_fence import RunFence, StaleRun, check_start
+from sophon.stores.attachments.stored_attachment import ids_in_options
+from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.sessions.contract import SessionBranch, SessionRecord
 from sophon.stores.sessions.sql_branches import copy_session
 from sophon.stores.sessions.sql_rows import add_records, create_session, find_session
@@ -26,7 +26,7 @@ from sophon.stores.usage.contract import UsageRow
 from sophon.stores.usage.sql import record_usage
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.store.approval_requests import decide_open_requests
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.events.sql import add_events, select_last_seq
 from sophon_hosting.store.outbound_rows import add_entries
 from sophon_hosting.store.runs import sql_statements as statements
@@ -49,6 +49,7 @@ from sophon_hosting.store.runs.transitions import (
     begin_run,
     check_precondition,
     check_session_owner,
+    check_start,
     count_starts_after_outcome,
     run_id_taken,
     run_not_found,

@@ -7,12 +7,18 @@ from difflib import get_close_matches
 from typing import Any
 
 from sophon.errors import ChangedMeanwhile, InputError, NotFound, SessionTaken
-from sophon.stores.run_fence import check_start
+from sophon.stores.run_fence import StaleRun
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.store.runs.contract import BeginResult, OutdatedRun, Precondition, Run, RunStatus
 
 SUGGESTION_POOL_SIZE = 1000
 """How many of the newest ids are searched for ones similar to an unknown id."""
+
+
+def check_start(run_id: str, start: int, starts: int) -> None:
+    """Raise StaleRun if a run with so many starts has started again since that start."""
+    if start != starts:
+        raise StaleRun(run_id, start)
 
 
 def accept_run(run: Run, order: int, at: datetime) -> Run:

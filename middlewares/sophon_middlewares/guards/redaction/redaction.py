@@ -89,3 +89,23 @@ def read_text(path: str) -> str | None:
             return file.read(MAX_FILE_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
         return None
+
+
+class ReplyRedaction:
+    """Redacts the model calls of the whole turn, such as the one that sums up a plan, and the events of a plan. A host
+    puts it in front of its own model calls, too: titles, memories, plans of goals.
+
+    Stands in front of Planning and of PromptToolBridge, which reads tool calls from the text as the model wrote it.
+    """
+
+    zone = "outer"
+    unique = True
+    calls_next = True
+    after = ("SessionEvents",)
+    before = ("PromptToolBridge", "Planning", "AgenticLoop", "LlmInvoker")
+    hooks_model_calls = True
+    acts = {"model call": "replaces secrets in what models write outside of the loop, and in plans that are shown"}
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        with redact_turn(ctx):
+            await next(ctx)

@@ -5,12 +5,13 @@ import logging
 
 from sophon.context import Context
 from sophon.extensions import Key
+from sophon.invisible_characters import escape_invisible
 from sophon.messages import Message, ToolCall, to_canonical_json
 from sophon.models.gateway.provider import Candidate
 from sophon.models.offline import OfflineModel
 from sophon.security import describe_error, redact_and_cut
 from sophon.security.shield.evaluation_day import LONGEST_DAY_SECONDS, find_start_of_day
-from sophon.security.shield.model_evaluation import (
+from sophon.security.shield.evaluation_texts import (
     MAX_PAYLOAD_CHARACTERS,
     MAX_TOKENS,
     TIMEOUT_SECONDS,
@@ -25,7 +26,6 @@ from sophon.security.shield.shield_tiers import EVALUATOR, PERSON, Action, TierV
 from sophon.security.shield.verdict_cache import VerdictCache
 from sophon.security.sliding_windows import RateLimit
 from sophon.settings import has_several_users
-from sophon.visible_text import escape_invisible
 from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 from sophon_middlewares.tool_calls.rate_slots import take_slot
 

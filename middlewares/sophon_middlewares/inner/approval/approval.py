@@ -7,13 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 from sophon.approvals import ApprovalRequest, Decision, Grant, compute_call_digest
-from sophon.autonomy import GOAL_AUTONOMY, Autonomy, requires_confirmation
 from sophon.builtin_tools.questions import chat_ask, find_question_problem, render_question
 from sophon.chain.pipeline import Next
 from sophon.context import Context, Step
 from sophon.deadline import Deadline, timeout_at
 from sophon.errors import ChainError, CompositionError, StoreError
 from sophon.events import AgentStatus, ApprovalResolved, GuardVerdict
+from sophon.goal_autonomy import GOAL_AUTONOMY, Autonomy, requires_confirmation
 from sophon.messages import Response, ToolCall
 from sophon.security.action_types import LASTING_EFFECT, explain_lasting_effect, has_lasting_effect
 from sophon.security.sliding_windows import RateLimit
@@ -30,8 +30,8 @@ from sophon_middlewares.inner.approval.standing_grants import (
     use_standing_grant,
 )
 from sophon_middlewares.tool_calls.call_checks import find_argument_error, find_call_error
-from sophon_middlewares.tool_calls.call_journal import find_earlier_run
 from sophon_middlewares.tool_calls.call_risk import find_call_risk
+from sophon_middlewares.tool_calls.earlier_runs import find_earlier_run
 from sophon_middlewares.tool_calls.escalations import Escalation, escalate, find_escalation, note_person_decision
 from sophon_middlewares.tool_calls.fast_path_call import is_fast_path
 from sophon_middlewares.tool_calls.rate_slots import take_slot

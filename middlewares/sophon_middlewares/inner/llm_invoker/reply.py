@@ -11,10 +11,10 @@ from sophon.context import Context
 from sophon.events import AgentStatus, ReasoningChunk
 from sophon.events import Reasoning as ReasoningAdded
 from sophon.extensions import Key
+from sophon.invisible_characters import is_blank
 from sophon.messages import Message, Reasoning, Response, ToolCall
 from sophon.models.model import ModelRequest, ModelResponse, OnText
 from sophon.tools.truncation import truncate
-from sophon.visible_text import is_blank
 
 LAST_REPLY: Key[tuple[Message, int]] = Key("reply.last")
 """The reply that was appended last, and the number of messages with it."""

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sophon.errors import BudgetExceeded, PriceUnknown
 from sophon.messages import Usage
-from sophon.models.cost_limits import find_blind_cost_limit
+from sophon.models.blind_cost_limits import find_blind_cost_limit
 from sophon.models.model import ModelInfo
 from sophon.settings import BudgetSettings
 from sophon.stores.usage.contract import PayerLimits, ProviderLimits, Spending

@@ -11,7 +11,7 @@ from sophon.models.gateway.retry_machine import TRANSIENT_ERRORS
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.routing.router import Routed
 from sophon.routing.turn_keys import ANSWER_TIER
-from sophon.stores.route_averages.contract import RouteObservation
+from sophon.stores.route_averages.route_average import RouteObservation
 from sophon.turn.permissions import find_routing_permissions
 
 log = logging.getLogger("sophon")

@@ -1,4 +1,4 @@
-"""Summariser: has a model summarise the oldest messages, with a timeout, and stores the compaction on the turn."""
+"""Compaction: has a model summarise the oldest messages, with a timeout, and stores the compaction on the turn."""
 
 import logging
 from collections.abc import Sequence
@@ -7,12 +7,12 @@ from functools import partial
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, ContextOverflow, ModelError, StoreError
 from sophon.events import AgentStatus
+from sophon.invisible_characters import is_blank
 from sophon.messages import Compaction, Message
 from sophon.models.model import ModelRequest
 from sophon.models.token_counter import is_worth_a_thread
 from sophon.settings import ContextWindowSettings
 from sophon.turn.provenance import collect_untrusted_sources
-from sophon.visible_text import is_blank
 from sophon_middlewares.outer.context_window.compaction_breaker import CompactionBreaker
 from sophon_middlewares.outer.context_window.compaction_mapping import (
     first_uncovered_index,

@@ -8,7 +8,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.settings import ContextWindowSettings
 from sophon_middlewares.outer.context_window.compaction_breaker import CompactionBreaker
-from sophon_middlewares.outer.context_window.window_layer import ContextWindowLayer
+from sophon_middlewares.outer.context_window.request_fitting import ContextWindowLayer
 
 
 class ContextWindow:

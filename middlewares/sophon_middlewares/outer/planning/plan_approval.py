@@ -2,11 +2,11 @@
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.context import Context, Step
+from sophon.invisible_characters import render_for_person
 from sophon.messages import Response, ToolCall
 from sophon.plans import Plan, PlanStep
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk
-from sophon.visible_text import render_for_person
 from sophon_middlewares.inner.approval.approval import request_decision
 from sophon_middlewares.inner.llm_invoker.reply import end_turn
 from sophon_middlewares.outer.planning.plan_state import PlanApprovalStatus, PlanState

@@ -8,9 +8,9 @@ from sophon._python.lazy_pattern import lazy_pattern
 from sophon.messages import ToolCall
 from sophon_middlewares.outer.prompt_tool_bridge.skill_call_arguments import ParameterTypes, parse_skill_call
 from sophon_middlewares.outer.prompt_tool_bridge.skill_call_candidate import Match, SkillCallCandidate, match_opening
-from sophon_middlewares.outer.prompt_tool_bridge.tool_call_buffer import MAX_BLOCK_CHARACTERS
+from sophon_middlewares.outer.prompt_tool_bridge.text_without_tags import VisibleTextBuffer
+from sophon_middlewares.outer.prompt_tool_bridge.tool_call_block_end import MAX_BLOCK_CHARACTERS
 from sophon_middlewares.outer.prompt_tool_bridge.tool_tags import SKILL_TAGS
-from sophon_middlewares.outer.prompt_tool_bridge.visible_text import VisibleTextBuffer
 
 MAX_FALSE_CANDIDATES = 16
 """Texts per reply that may begin like a call in a fallback form and be none; keeps the time linear."""

@@ -3,10 +3,14 @@
 import re
 
 from sophon.messages import ToolCall
-from sophon_middlewares.outer.prompt_tool_bridge.tool_call_buffer import MAX_BLOCK_CHARACTERS, BlockEnd, ToolCallBuffer
+from sophon_middlewares.outer.prompt_tool_bridge.text_without_tags import VisibleTextBuffer
+from sophon_middlewares.outer.prompt_tool_bridge.tool_call_block_end import (
+    MAX_BLOCK_CHARACTERS,
+    BlockEnd,
+    ToolCallBuffer,
+)
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_json import build_malformed_call, parse_call
 from sophon_middlewares.outer.prompt_tool_bridge.tool_tags import TOOL_CALL_TAGS
-from sophon_middlewares.outer.prompt_tool_bridge.visible_text import VisibleTextBuffer
 
 MAX_RESCANS = 8
 """Maximum rescans per reply because of missing quotes; keeps the time linear."""

@@ -2,7 +2,7 @@
 
 import re
 
-from sophon.memory.search import tokenize
+from sophon.memory.full_text_scan import tokenize
 from sophon.models.offline.intent import CallResult, Intent, IntentInput, PlannedCall
 from sophon.models.offline.language.english import (
     capitalise,

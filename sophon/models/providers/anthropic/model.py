@@ -7,11 +7,11 @@ from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.providers.anthropic.request import WRITE_COST_FACTOR, RequestWriter
 from sophon.models.providers.anthropic.response import ResponseAccumulator, error_from_response
 from sophon.models.providers.bounded_response import max_body_bytes
+from sophon.models.providers.byte_timeout import ByteTimeout
 from sophon.models.providers.http.endpoint import endpoint_from_url, extend_path
 from sophon.models.providers.http.event_stream import EventStream
 from sophon.models.providers.http.sse import SseDecoder
 from sophon.models.providers.http.transport import HttpTransport
-from sophon.models.providers.idle_timeout import IdleTimeout
 from sophon.models.providers.openai.reply_stream import check_media_type, read_reply_stream
 from sophon.models.providers.openai.request import should_stream
 from sophon.models.providers.openai.response import StreamEmitter
@@ -56,7 +56,7 @@ class AnthropicModel:
         body = self._writer.write(request)
         headers = {"anthropic-version": API_VERSION} | ({"x-api-key": request.key} if request.key else {})
         async with (
-            IdleTimeout(self._timeout_seconds) as idle_timeout,
+            ByteTimeout(self._timeout_seconds) as byte_timeout,
             self._transport.post(self, self._endpoint, body, headers, max_reply_bytes=most) as response,
         ):
             if response.status >= 300:
@@ -64,7 +64,7 @@ class AnthropicModel:
             check_media_type(response, self._endpoint)
             # Some servers with this API ignore `stream`.
             if should_stream(request) and response.media_type != "application/json":
-                events = EventStream(response, SseDecoder(max_body_bytes(most)), idle_timeout)
+                events = EventStream(response, SseDecoder(max_body_bytes(most)), byte_timeout)
                 await read_reply_stream(request, response, events, accumulator)
                 return accumulator.to_response(request.tools)
             text = accumulator.add_message(await response.read())

@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from sophon.models.providers.idle_timeout import IdleTimeout
+from sophon.models.providers.byte_timeout import ByteTimeout
 
 if TYPE_CHECKING:
     from sophon.models.providers.http.response import HttpResponse
@@ -37,12 +37,12 @@ class EventStream:
     it holds. Errors are those of `HttpResponse` and of the decoder.
     """
 
-    __slots__ = ("_data", "_decoder", "_idle_timeout", "_is_at_end", "_pacer")
+    __slots__ = ("_byte_timeout", "_data", "_decoder", "_is_at_end", "_pacer")
 
-    def __init__(self, response: "HttpResponse", decoder: StreamDecoder, idle_timeout: IdleTimeout) -> None:
+    def __init__(self, response: "HttpResponse", decoder: StreamDecoder, byte_timeout: ByteTimeout) -> None:
         self._pacer = ReadPacer(response)
         self._decoder = decoder
-        self._idle_timeout = idle_timeout
+        self._byte_timeout = byte_timeout
         self._is_at_end = False
         self._data = b""
 
@@ -52,7 +52,7 @@ class EventStream:
             if self._data:
                 await self._pacer.wait(self._data)
             data = self._data = await self._pacer.read()
-            self._idle_timeout.reset()
+            self._byte_timeout.reset()
             self._is_at_end = not data
             events = self._decoder.feed(data) if data else self._decoder.flush()
             if events:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sophon.errors import ModelError, ProviderUnavailable
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
-from sophon.models.providers.idle_timeout import IdleTimeout
+from sophon.models.providers.byte_timeout import ByteTimeout
 from sophon.models.providers.litellm.loader import acquire_clients, load_litellm, release_clients
 from sophon.models.providers.openai.dialect import OpenAIDialect
 from sophon.models.providers.openai.reasoning import fields_to_return
@@ -52,12 +52,12 @@ class LiteLLMModel:
         """Return the response. Raises litellm's exceptions, ModelTimeout, ProviderUnavailable, BadRequest."""
         litellm = await load_litellm()
         acquire_clients(self)
-        async with IdleTimeout(self._timeout_seconds) as idle_timeout:
+        async with ByteTimeout(self._timeout_seconds) as byte_timeout:
             with _reply_limit(request):
                 try:
                     completion = await litellm.acompletion(**self._arguments(request))
                     if should_stream(request):
-                        return await _read_stream(request, completion, idle_timeout)
+                        return await _read_stream(request, completion, byte_timeout)
                 except Exception as error:
                     _raise_own_error(error)
                     _keep_retry_after(error)
@@ -123,12 +123,12 @@ def _raise_own_error(error: BaseException) -> None:
         cause = cause.__cause__ or cause.__context__
 
 
-async def _read_stream(request: ModelRequest, stream: Any, idle_timeout: IdleTimeout) -> ModelResponse:
+async def _read_stream(request: ModelRequest, stream: Any, byte_timeout: ByteTimeout) -> ModelResponse:
     accumulator = ResponseAccumulator(request.output)
     emitter = StreamEmitter(request, accumulator)
     try:
         async for chunk in stream:
-            idle_timeout.reset()
+            byte_timeout.reset()
             emitter.add(accumulator.add_chunk(_to_mapping(chunk)))
             emitter.flush()
     finally:

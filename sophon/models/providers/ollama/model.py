@@ -7,11 +7,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.providers.bounded_response import max_body_bytes
+from sophon.models.providers.byte_timeout import ByteTimeout
 from sophon.models.providers.http.endpoint import endpoint_from_url, extend_path
 from sophon.models.providers.http.event_stream import EventStream
 from sophon.models.providers.http.json_lines import JsonLinesDecoder
 from sophon.models.providers.http.transport import HttpTransport
-from sophon.models.providers.idle_timeout import IdleTimeout
 from sophon.models.providers.ollama.errors import error_from_response
 from sophon.models.providers.ollama.request import OllamaOptions, RequestWriter
 from sophon.models.providers.ollama.response import ResponseAccumulator
@@ -60,7 +60,7 @@ class OllamaModel:
         body = self._writer.write(request)
         headers = {"Authorization": f"Bearer {request.key}"} if request.key else {}
         async with (
-            IdleTimeout(self._timeout_seconds) as idle_timeout,
+            ByteTimeout(self._timeout_seconds) as byte_timeout,
             self._transport.post(self, self._endpoint, body, headers, max_reply_bytes=most) as response,
         ):
             if response.status >= 300:
@@ -70,7 +70,7 @@ class OllamaModel:
                 )
             check_media_type(response, self._endpoint)
             if should_stream(request):
-                events = EventStream(response, JsonLinesDecoder(max_body_bytes(most)), idle_timeout)
+                events = EventStream(response, JsonLinesDecoder(max_body_bytes(most)), byte_timeout)
                 await read_reply_stream(request, response, events, accumulator)
                 return accumulator.to_response(request.tools, is_streamed=True)
             accumulator.add_event(await response.read())

@@ -9,11 +9,11 @@ from sophon.errors import ProviderUnavailable
 from sophon.messages import Message
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.providers.bounded_response import max_body_bytes
+from sophon.models.providers.byte_timeout import ByteTimeout
 from sophon.models.providers.http.endpoint import endpoint_from_url, extend_path
 from sophon.models.providers.http.event_stream import EventStream
 from sophon.models.providers.http.sse import SseDecoder
 from sophon.models.providers.http.transport import HttpTransport
-from sophon.models.providers.idle_timeout import IdleTimeout
 from sophon.models.providers.openai.dialect import OpenAIDialect
 from sophon.models.providers.openai.reply_stream import check_media_type, read_reply_stream
 from sophon.models.providers.openai.request import RequestWriter, prepare_message, should_stream
@@ -73,7 +73,7 @@ class OpenAIModel:
         body = await self._writer.write_in_steps(request)
         headers = {"Authorization": f"Bearer {request.key}"} if request.key else {}
         async with (
-            IdleTimeout(self._timeout_seconds) as idle_timeout,
+            ByteTimeout(self._timeout_seconds) as byte_timeout,
             self._transport.post(self, self._endpoint, body, headers, max_reply_bytes=most) as response,
         ):
             if response.status >= 300:
@@ -81,7 +81,7 @@ class OpenAIModel:
             check_media_type(response, self._endpoint)
             # Some servers ignore `stream`.
             if should_stream(request) and response.media_type != "application/json":
-                events = EventStream(response, SseDecoder(max_body_bytes(most)), idle_timeout)
+                events = EventStream(response, SseDecoder(max_body_bytes(most)), byte_timeout)
                 try:
                     await read_reply_stream(request, response, events, accumulator)
                 except ProviderUnavailable:

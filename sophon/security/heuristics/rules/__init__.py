@@ -3,7 +3,8 @@
 from typing import Final
 
 from sophon.security.heuristics.rule import HeuristicRule
-from sophon.security.heuristics.rules import commands, credentials, exfiltration, obfuscation, takeover, texts
+from sophon.security.heuristics.rules import commands, credentials, exfiltration, obfuscation, takeover
+from sophon.security.heuristics.rules import prompt_injection as texts
 
 RULES: Final[tuple[HeuristicRule, ...]] = (
     *texts.RULES,

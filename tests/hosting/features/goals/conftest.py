@@ -25,7 +25,7 @@ from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.step_option import leave_out_steps
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.host import Host
-from sophon_hosting.runs.outbound import build_answer_entries
+from sophon_hosting.runs.answer_entries import build_answer_entries
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve

@@ -10,7 +10,7 @@ import pytest
 
 from sophon.errors import InputError
 from sophon.learning.hashing_embedder import HashingEmbedder
-from sophon.stores.memories.library import LongTermMemory
+from sophon.stores.memories.long_term_memory import LongTermMemory
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.persons.export import PersonExport
 from sophon_hosting.features.persons.forgetting import PersonForgetting

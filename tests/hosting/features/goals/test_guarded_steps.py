@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon.autonomy import AUTONOMIES, Autonomy
+from sophon.goal_autonomy import AUTONOMIES, Autonomy
 from sophon.risk import Risk
 from sophon.settings import ApprovalSettings
 from sophon_middlewares.inner.approval.approval import is_asked_in_goal

@@ -7,7 +7,7 @@ from typing import Any
 from sophon import ModelRequest, ModelResponse, Services
 from sophon.events import GoalChanged
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
-from sophon.turn.pipeline_registry import PipelineRegistry
+from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.goal_commands import GoalCommands

@@ -7,7 +7,7 @@ from sophon.context import Context
 from sophon.messages import Message, Response
 from sophon.security import KNOWN_SECRETS
 from sophon.testing import FunctionModel
-from sophon.turn.pipeline_registry import PipelineRegistry
+from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.host_chain import place_model_hooks
 from sophon_middlewares import LlmInvoker, MaskPersonalData
 from sophon_middlewares.chains import twelve

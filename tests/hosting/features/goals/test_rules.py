@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sophon.autonomy import Autonomy, limit_autonomy, parse_autonomy, promote_risk, requires_confirmation
+from sophon.goal_autonomy import Autonomy, limit_autonomy, parse_autonomy, promote_risk, requires_confirmation
 from sophon.risk import Risk
 from sophon_hosting.features.goals.rules.budget import GoalBudget, GoalSpending, find_exhausted, list_budget
 from sophon_hosting.features.goals.rules.goal import PRIORITIES, Goal

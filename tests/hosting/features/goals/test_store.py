@@ -15,7 +15,7 @@ from sophon_hosting.features.goals.rules.stability import Stability
 from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.features.goals.store import GoalWrite
 from sophon_hosting.features.goals.stored_goals import stored_goals
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from tests.host_stores import clock as clock
 from tests.host_stores import store as store
 from tests.host_stores import store_url as store_url

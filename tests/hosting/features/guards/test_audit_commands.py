@@ -12,7 +12,7 @@ from sqlalchemy import create_engine, text
 
 from sophon.clock import SystemClock
 from sophon.security.audit.audit_head import HeadError, sign_head
-from sophon.stores.audit.contract import AuditEvent
+from sophon.stores.audit.audit_event import AuditEvent
 from sophon_hosting.features.guards.audit_heads import AuditHeadWriter
 from sophon_hosting.features.settings.change_audit import record_change
 from sophon_hosting.store.sql_host_store import SqlHostStore

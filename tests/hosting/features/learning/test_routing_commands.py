@@ -9,8 +9,8 @@ from typing import Any
 
 from sophon.learning.feedback import Feedback
 from sophon.learning.trajectories import Trajectory
-from sophon.stores.route_averages.contract import RouteObservation
-from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.route_averages.route_average import RouteObservation
+from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
 

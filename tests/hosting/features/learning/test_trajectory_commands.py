@@ -12,7 +12,7 @@ import pytest
 
 from sophon.learning.feedback import Feedback
 from sophon.learning.trajectories import Trajectory
-from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
 

@@ -20,17 +20,17 @@ from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.trajectories import Trajectory
 from sophon.messages import Message, Usage
 from sophon.preferences import Preferences
-from sophon.stores.audit.contract import AuditEvent
+from sophon.stores.audit.audit_event import AuditEvent
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import session_key
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.memories.contract import MemoryEntry
-from sophon.stores.memories.library import LongTermMemory
+from sophon.stores.memories.long_term_memory import LongTermMemory
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sql.url import resolve_url
-from sophon.stores.sub_agents.contract import SubAgentRun
-from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.sub_agents.sub_agent_run import SubAgentRun
+from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon.stores.usage.contract import PayerLimits, Period, ProviderLimits
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_channels.outbound_entry import OutboundEntry
@@ -42,10 +42,10 @@ from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_configured_chain
-from sophon_hosting.store.api_tokens.contract import ApiToken
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.api_tokens.api_token import ApiToken
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.factory import host_store_from_url
-from sophon_hosting.store.persons import PersonStore
+from sophon_hosting.store.person_deletion import PersonStore
 from tests import postgres
 from tests.databases import SQLITE, copy_database
 from tests.store_urls import store_url as store_url

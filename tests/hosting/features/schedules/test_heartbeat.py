@@ -17,7 +17,7 @@ from sophon_hosting.features.schedules.heartbeat import Heartbeat, read_heartbea
 from sophon_hosting.features.schedules.heartbeat_file import NO_OP_REPLY, HeartbeatFile, is_no_op_reply, parse_heartbeat
 from sophon_hosting.features.schedules.silent_replies import keep_silent
 from sophon_hosting.host import Host, RunRequest
-from sophon_hosting.runs.outbound import build_answer_entries
+from sophon_hosting.runs.answer_entries import build_answer_entries
 from sophon_hosting.store.runs.contract import Run, RunOutcome
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve

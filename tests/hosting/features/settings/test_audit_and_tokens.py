@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
-from sophon.stores.audit.contract import AuditEvent
-from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon.stores.audit.audit_event import AuditEvent
+from sophon_hosting.store.api_tokens.api_token import ApiToken
 from tests.hosting.features.settings.conftest import Started
 
 

@@ -23,7 +23,7 @@ from sophon_hosting.features.settings.shared_settings import (
     SharedSettings,
     share_change,
 )
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 

@@ -8,7 +8,7 @@ import pytest
 
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.trajectories import Trajectory
-from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 
 
 async def finish(api: Any, client: httpx.AsyncClient, text: str = "hello") -> str:

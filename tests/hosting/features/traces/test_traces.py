@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from sophon.messages import Usage
-from sophon.stores.traces.contract import TraceWrite
+from sophon.stores.traces.trace_write import TraceWrite
 from sophon.traces.trace import AttemptTrace, NoteTrace, StageTime, ToolTrace, Trace
 from sophon.turn.history_redaction import HIDDEN
 from sophon_hosting.host_chain import build_configured_chain

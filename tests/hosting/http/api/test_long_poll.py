@@ -12,7 +12,7 @@ import pytest
 from sophon import tool
 from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
 from sophon.testing import VirtualClock
-from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.api_tokens.api_token import ApiToken
 
 EVENTS = "/api/sessions/s/events"
 FOREVER = 20

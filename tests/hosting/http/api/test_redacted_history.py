@@ -9,8 +9,8 @@ from sophon.learning.trajectories import Trajectory
 from sophon.messages import Message, ToolCall
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.texts.contract import text_id
-from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.texts.large_text import text_id
+from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon.turn.history_redaction import HIDDEN
 
 WITHOUT = {

@@ -4,7 +4,7 @@ import asyncio
 
 from sophon.learning.trajectories import Trajectory
 from sophon.stores import MemoryEntry
-from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.queue.contract import QueueEntry
 from sophon_hosting.store.runs.contract import InboundKey, Run

@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 from sophon.skills.custom_tools import CustomToolDraft
-from sophon.stores.route_averages.contract import RouteObservation
+from sophon.stores.route_averages.route_average import RouteObservation
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.features.mcp.feature import MCP_SERVERS
 from sophon_hosting.queue.contract import QueueEntry

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sophon import Services
-from sophon.stores.route_averages.contract import RouteObservation
+from sophon.stores.route_averages.route_average import RouteObservation
 from sophon_hosting.programs.doctor.findings import DoctorFinding
 from sophon_hosting.programs.doctor.learning_checks import check_learning
 

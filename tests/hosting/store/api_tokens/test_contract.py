@@ -7,7 +7,7 @@ import pytest
 
 from sophon.errors import NotFound, StoreError
 from sophon.stores.contract import Store
-from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.api_tokens.api_token import ApiToken
 
 T0 = datetime(2026, 11, 23, 12, tzinfo=UTC)
 TOKEN = ApiToken("a1", "d1", "ada", "laptop \u00e4\x00", ("Chat", "Read"), T0, T0 + timedelta(days=1))

@@ -12,8 +12,8 @@ from sophon.messages import ToolCall
 from sophon.stores.contract import Store
 from sophon.stores.unit_of_work import UnitOfWork
 from sophon.tools.tool import Risk
-from sophon_hosting.store.approvals.contract import ApprovalRecord
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.approvals.approval_record import ApprovalRecord
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import Run, RunOutcome, Withdrawal
 from tests.units_of_work import approval_write
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from sophon.stores.contract import Store
 from sophon.testing import VirtualClock
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 
 
 def note(

@@ -9,7 +9,7 @@ from sophon.errors import NotFound
 from sophon.stores import Store
 from sophon.testing import VirtualClock
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.store.events.contract import LoggedEvent, LogPosition
+from sophon_hosting.store.events.logged_event import LoggedEvent, LogPosition
 
 
 def events(*names: str) -> list[LoggedEvent]:

@@ -9,7 +9,7 @@ from sophon.messages import Message, ToolCall
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import VirtualClock
-from sophon_hosting.store.message_search.contract import MessageHits
+from sophon_hosting.store.message_search.hits import MessageHits
 
 
 def said(text: str, role: str = "user") -> SessionRecord:

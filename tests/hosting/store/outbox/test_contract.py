@@ -11,7 +11,7 @@ from sophon.errors import IllegalTransition, NotFound
 from sophon.stores import Store
 from sophon.testing import VirtualClock
 from sophon_channels.outbound_entry import OutboundEntry, OutboundStatus
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import Run
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -15,7 +15,7 @@ from sophon.stores.unit_of_work import UnitOfWork
 from sophon.stores.usage.contract import Period, UsageRow
 from sophon.tools.tool import Risk
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import PendingRun, Run, RunOutcome
 from sophon_hosting.store.runs.sql_transactions import checkpoint_write
 from tests.units_of_work import approval_write, call_write, store_checkpoint

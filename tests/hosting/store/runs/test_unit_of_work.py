@@ -8,12 +8,12 @@ import pytest
 
 from sophon.errors import SophonError
 from sophon.stores import Store
-from sophon.stores.audit.contract import AuditEvent
+from sophon.stores.audit.audit_event import AuditEvent
 from sophon.stores.data_labels.contract import LabelWrite, file_key
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.run_fence import RunFence, StaleRun
-from sophon.stores.traces.contract import TraceWrite
-from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.traces.trace_write import TraceWrite
+from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
 from sophon_hosting.store.runs.contract import InboundKey, LogWrite, Run, RunOutcome
 from sophon_hosting.store.runs.sql_transactions import checkpoint_write

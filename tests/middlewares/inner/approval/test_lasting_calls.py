@@ -8,10 +8,10 @@ import pytest
 
 from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Risk, Services, ToolCall, tool
 from sophon.attachments import Attachment
-from sophon.autonomy import GOAL_AUTONOMY
-from sophon.builtin_tools.custom_tools import custom_tool_tools
+from sophon.builtin_tools.custom_tool_management import custom_tool_tools
 from sophon.errors import StoreUnavailable
 from sophon.events import GuardVerdict
+from sophon.goal_autonomy import GOAL_AUTONOMY
 from sophon.images import Image
 from sophon.security.information_flow.taint import Taint
 from sophon.stores.contract import Store

@@ -10,7 +10,7 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Pipeline, Response, Services, ToolCall, Usage, tool
 from sophon.errors import SettingsError
 from sophon.events import BudgetAlert
-from sophon.models.cost_limits import find_blind_cost_limit
+from sophon.models.blind_cost_limits import find_blind_cost_limit
 from sophon.models.model import ModelInfo
 from sophon.settings import Settings
 from sophon.stores.sql_store import SqlStore

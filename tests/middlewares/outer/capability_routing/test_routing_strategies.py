@@ -16,7 +16,7 @@ from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.models.gateway.provider import Provider
 from sophon.routing.strategies import tiered
-from sophon.stores.route_averages.contract import RouteObservation
+from sophon.stores.route_averages.route_average import RouteObservation
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import create_policy_cache, to_vector_row
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock

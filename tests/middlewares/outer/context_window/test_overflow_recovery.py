@@ -10,7 +10,7 @@ from sophon.events import ContextCompacted
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
-from sophon_middlewares.outer.context_window.window_layer import next_recovery_step, shrink_results
+from sophon_middlewares.outer.context_window.request_fitting import next_recovery_step, shrink_results
 
 
 def test_behind_a_compaction_nothing_is_left_to_try() -> None:

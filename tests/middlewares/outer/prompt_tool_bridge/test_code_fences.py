@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sophon_middlewares.outer.prompt_tool_bridge.visible_text import CodeFenceTracker
+from sophon_middlewares.outer.prompt_tool_bridge.text_without_tags import CodeFenceTracker
 from tests.properties import examples
 
 TEXTS = st.lists(

@@ -17,7 +17,7 @@ from sophon_middlewares.outer.prompt_tool_bridge.dialect import scan_reply as sc
 from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import render_results
 from sophon_middlewares.outer.prompt_tool_bridge.skill_call_scanner import MAX_FALSE_CANDIDATES
 from sophon_middlewares.outer.prompt_tool_bridge.skill_calls import SkillCalls, describe_signature
-from sophon_middlewares.outer.prompt_tool_bridge.tool_call_buffer import MAX_BLOCK_CHARACTERS
+from sophon_middlewares.outer.prompt_tool_bridge.tool_call_block_end import MAX_BLOCK_CHARACTERS
 from tests.gate import Gate
 from tests.properties import examples
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from sophon.messages import ToolCall
 from sophon_middlewares.outer.prompt_tool_bridge.dialect import scan_reply as scan_with
-from sophon_middlewares.outer.prompt_tool_bridge.tool_call_buffer import MAX_BLOCK_CHARACTERS
+from sophon_middlewares.outer.prompt_tool_bridge.text_without_tags import CodeFenceTracker
+from sophon_middlewares.outer.prompt_tool_bridge.tool_call_block_end import MAX_BLOCK_CHARACTERS
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_json import build_malformed_call, parse_call, render_call
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_scanner import MAX_RESCANS, ToolCallScanner
 from sophon_middlewares.outer.prompt_tool_bridge.tool_tags import TOOL_CALL_TAGS
-from sophon_middlewares.outer.prompt_tool_bridge.visible_text import CodeFenceTracker
 from tests.properties import examples
 
 CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'

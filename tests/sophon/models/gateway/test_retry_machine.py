@@ -17,7 +17,7 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
-from sophon.models.gateway.options import backoff_seconds
+from sophon.models.gateway.retry_delay import backoff_seconds
 from sophon.models.gateway.retry_machine import (
     FINAL_STATES,
     TRANSITIONS,

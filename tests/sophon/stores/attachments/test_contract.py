@@ -8,7 +8,7 @@ import pytest
 from sophon.attachments import Attachment
 from sophon.errors import NotFound
 from sophon.messages import Message
-from sophon.stores.attachments.contract import TooManyBytes
+from sophon.stores.attachments.stored_attachment import TooManyBytes
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.usage.contract import Period

@@ -9,7 +9,7 @@ import pytest
 from sophon.risk import Risk
 from sophon.security import verify_audit
 from sophon.security.authorization.capability_levels import LEVELS, find_capability_level
-from sophon.stores.audit.contract import AuditEvent, AuditFilter
+from sophon.stores.audit.audit_event import AuditEvent, AuditFilter
 from sophon.stores.contract import Store
 
 T0 = datetime(2026, 11, 23, 12, 0, 0, 123456, UTC)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from sophon.stores.contract import Store
-from sophon.stores.leases.contract import Lease
+from sophon.stores.leases.lease import Lease
 from sophon.stores.sql.schema_migration import REVISIONS
 from sophon.testing import VirtualClock
 

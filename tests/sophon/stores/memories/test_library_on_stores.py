@@ -11,7 +11,7 @@ from sophon.memory.relations import Relation
 from sophon.memory.statements import Statement
 from sophon.stores.contract import Store
 from sophon.stores.memories.contract import MemoryEntry
-from sophon.stores.memories.library import LongTermMemory
+from sophon.stores.memories.long_term_memory import LongTermMemory
 from sophon.testing import VirtualClock
 from tests import postgres
 

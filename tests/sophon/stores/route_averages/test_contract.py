@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sophon.stores.contract import Store
-from sophon.stores.route_averages import contract
-from sophon.stores.route_averages.contract import RouteAverage, RouteObservation
+from sophon.stores.route_averages import route_average as contract
+from sophon.stores.route_averages.route_average import RouteAverage, RouteObservation
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

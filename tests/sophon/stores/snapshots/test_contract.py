@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from sophon.stores.contract import Store
-from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotFile
+from sophon.stores.snapshots.stored_snapshot import SnapshotEvent, SnapshotFile
 
 T0 = datetime(2026, 11, 23, 12, 0, 0, 123456, UTC)
 FILE = SnapshotFile("notes/a \ud83d.txt", True, "ab" * 32, 7, 0o640, "i.0")

@@ -9,7 +9,7 @@ import pytest
 from sophon.errors import StoreUnavailable
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 from tests.broken_commits import CommitBreaker, breaking_commits

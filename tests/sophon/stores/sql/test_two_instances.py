@@ -9,7 +9,7 @@ import pytest
 from sophon.messages import Message
 from sophon.stores import SessionRecord
 from sophon.testing import VirtualClock
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import Run, RunOutcome
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sophon.stores.contract import Store
-from sophon.stores.sub_agents.contract import SubAgentRun
+from sophon.stores.sub_agents.sub_agent_run import SubAgentRun
 from sophon.stores.usage.contract import Period
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -6,9 +6,9 @@ from sophon.errors import NotFound
 from sophon.messages import Message
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.texts.contract import HEAD_CHARACTERS, text_id
+from sophon.stores.texts.large_text import HEAD_CHARACTERS, text_id
 from sophon.testing import VirtualClock
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import LogWrite, Run, RunOutcome
 from tests.units_of_work import store_checkpoint
 

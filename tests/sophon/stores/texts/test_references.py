@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.stores.texts.contract import LARGE_TEXT_BYTES, is_large, text_id
+from sophon.stores.texts.large_text import LARGE_TEXT_BYTES, is_large, text_id
 from sophon.stores.texts.references import put_back_texts, split_into_parts, take_out_texts
 
 LARGE = "x" * LARGE_TEXT_BYTES

@@ -8,7 +8,7 @@ import pytest
 from sophon.messages import Message, Usage
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.traces.contract import TraceWrite, TurnTotal
+from sophon.stores.traces.trace_write import TraceWrite, TurnTotal
 from sophon.stores.usage.contract import Period
 from sophon.traces.trace import (
     ApprovalTrace,

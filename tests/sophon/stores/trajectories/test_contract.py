@@ -11,8 +11,8 @@ from sophon.learning.trajectories import Trajectory
 from sophon.messages import Message
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.trajectories.similarity import find_similar
+from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon.stores.vectors.contract import TRAJECTORIES, VectorRow
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -36,7 +36,7 @@ from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.runs.audience import overrides_to_origin
 from sophon_hosting.runs.session_deletion import Busy
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore, host_store
 from sophon_hosting.store.runs.contract import Run
 

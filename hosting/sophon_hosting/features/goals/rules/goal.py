@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass, new_dict
-from sophon.autonomy import Autonomy
+from sophon.goal_autonomy import Autonomy
 from sophon_hosting.features.goals.rules.budget import GoalBudget, GoalSpending
 from sophon_hosting.features.goals.rules.stability import Stability
 from sophon_hosting.features.goals.rules.state_machine import LIVE_STATES, GoalEvent, GoalState, next_state

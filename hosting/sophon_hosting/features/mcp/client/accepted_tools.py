@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from sophon_hosting.store.channel_state.contract import ChannelStateEntry
+from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 
 if TYPE_CHECKING:
     from sophon_hosting.store.channel_state.sql import ChannelStateStore

@@ -13,11 +13,11 @@ from typing import Any, Final, Literal, TypeAlias
 from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.context import Context
+from sophon.invisible_characters import escape_invisible, render_for_person
 from sophon.messages import ToolCall
 from sophon.risk import Risk
 from sophon.tools.running_call import RunningCall
 from sophon.turn.in_call_questions import CANCELLED, NOBODY_ANSWERED, hold_question
-from sophon.visible_text import escape_invisible, render_for_person
 from sophon_hosting.features.mcp.client.elicitation_form import (
     FieldValue,
     FormField,

@@ -4,8 +4,8 @@ from typing import Final, cast
 
 from mcp.shared.exceptions import MCPError
 
+from sophon.invisible_characters import escape_invisible
 from sophon.security import redact
-from sophon.visible_text import escape_invisible
 
 MAX_ERROR: Final = 1000
 """Characters of an error of a server that are kept."""

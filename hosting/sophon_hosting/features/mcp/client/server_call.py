@@ -8,7 +8,7 @@ import anyio
 from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
 from sophon.events import AgentStatus, McpRequested
-from sophon.visible_text import escape_invisible
+from sophon.invisible_characters import escape_invisible
 from sophon_hosting.features.mcp.client.elicitation import ElicitingCall
 from sophon_hosting.features.mcp.client.server_status import ServerStatus
 

@@ -7,8 +7,8 @@ import anyio
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
+from sophon.invisible_characters import escape_invisible
 from sophon.settings import McpServerSettings, Settings
-from sophon.visible_text import escape_invisible
 from sophon_hosting.features.mcp.client.address_resolution import ServerUnusable, resolve_address
 from sophon_hosting.features.mcp.client.server_status import ServerStatus
 from sophon_hosting.features.mcp.client.supervised_server import START_SECONDS

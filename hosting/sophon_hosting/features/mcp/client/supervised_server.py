@@ -12,10 +12,10 @@ import anyio
 
 from sophon.clock import Clock
 from sophon.errors import InputError, ToolError
+from sophon.invisible_characters import escape_invisible
 from sophon.settings import McpServerSettings
 from sophon.tools.registry import Toolbox
 from sophon.tools.tool import Tool
-from sophon.visible_text import escape_invisible
 from sophon_hosting.features.mcp.client.accepted_tools import AcceptedTools
 from sophon_hosting.features.mcp.client.address_resolution import ServerUnusable
 from sophon_hosting.features.mcp.client.server_call import ServerCall, note_request

@@ -12,8 +12,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse
 from mcp_types.methods import validate_server_result
 
+from sophon.invisible_characters import escape_invisible
 from sophon.settings.types.json_types import is_list, is_mapping
-from sophon.visible_text import escape_invisible
 
 LISTS: Final[Mapping[str, str]] = {
     "tools": "tools/list",

@@ -9,9 +9,9 @@ import orjson
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import InvalidArguments
+from sophon.invisible_characters import escape_invisible
 from sophon.settings.types.json_types import is_list, is_mapping
 from sophon.tools.tool import WIRE_NAME_LIMIT
-from sophon.visible_text import escape_invisible
 
 MAX_DEFINITION_BYTES: Final = 64 * 1024
 

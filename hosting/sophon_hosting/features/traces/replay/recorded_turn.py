@@ -16,7 +16,7 @@ from sophon_hosting.events.large_fields import referenced_text_id
 from sophon_hosting.runs.audience import RunAudience, audience_of_run
 from sophon_hosting.runs.text_origin import is_direct_call
 from sophon_hosting.store.contract import HostStore
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import Run
 
 EVENTS_PER_READ: Final = 1000

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from sophon.clock import Clock
 from sophon.preferences import Preferences
 from sophon.stores.preferences.contract import PreferenceStore
-from sophon.stores.route_averages.contract import RouteAverage, RouteObservation
+from sophon.stores.route_averages.route_average import RouteAverage, RouteObservation
 from sophon.stores.route_averages.sql import RouteAverageStore
 from sophon.stores.vectors.contract import VectorRow, VectorStore
 from sophon_hosting.features.traces.replay.recorded_turn import RecordedTurn

@@ -23,7 +23,7 @@ from sophon.tools.untrusted_text import ExternalText, find_fence_sources, unfenc
 from sophon.traces.recorder import TracedTurn, TraceRecorder
 from sophon.traces.trace import Trace
 from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id
-from sophon.turn.pipeline_registry import PipelineRegistry
+from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.features.traces.replay.recorded_turn import RecordedTurn
 from sophon_hosting.features.traces.replay.store import create_replay_store
 from sophon_hosting.host_chain import build_named_chain, build_pipelines, place_model_hooks

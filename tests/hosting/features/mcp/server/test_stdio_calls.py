@@ -16,7 +16,7 @@ from mcp.client.stdio import stdio_client
 from sophon import tool
 from sophon.chain.placement import place
 from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
-from sophon_hosting.store.api_tokens.contract import ApiToken
+from sophon_hosting.store.api_tokens.api_token import ApiToken
 from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
 from tests.hosting.features.mcp.server.conftest import PROGRAM, environment
 

@@ -11,7 +11,7 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, Usage, tool
 from sophon.errors import BadRequest, InputError, NotFound
 from sophon.principals import LOCAL_USER
-from sophon.stores.traces.contract import TraceWrite
+from sophon.stores.traces.trace_write import TraceWrite
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.traces.replay.comparison import compare
 from sophon_hosting.features.traces.replay.recorded_turn import load_recorded_turn

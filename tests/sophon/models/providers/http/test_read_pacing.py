@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from sophon.models.providers.byte_timeout import ByteTimeout
 from sophon.models.providers.http.event_stream import MAX_READ_BYTES, START_SECONDS, TICK_SECONDS, EventStream
 from sophon.models.providers.http.sse import SseDecoder
-from sophon.models.providers.idle_timeout import IdleTimeout
 from tests.loop_time import LoopTime
 
 EVENT = b"data: x\n\n"
@@ -42,8 +42,8 @@ class Stream:
 
 
 async def read(stream: Any, times: int) -> None:
-    async with IdleTimeout(1000) as idle_timeout:
-        events = EventStream(stream, SseDecoder(), idle_timeout)
+    async with ByteTimeout(1000) as byte_timeout:
+        events = EventStream(stream, SseDecoder(), byte_timeout)
         for _ in range(times):
             assert await events.next_events()
 
@@ -75,8 +75,8 @@ def test_a_person_sees_fifteen_updates_a_second_at_least() -> None:
 
 async def read_on(stream: Any, time: LoopTime) -> None:
     """Read five times, the first of which is long after the beginning; put the clock forward during the waits."""
-    async with IdleTimeout(1000) as idle_timeout:
-        events = EventStream(stream, SseDecoder(), idle_timeout)
+    async with ByteTimeout(1000) as byte_timeout:
+        events = EventStream(stream, SseDecoder(), byte_timeout)
         await events.next_events()
         time.advance(START_SECONDS)
         for _ in range(4):
@@ -106,8 +106,8 @@ async def test_a_slow_stream_never_waits() -> None:
 async def test_a_wait_that_is_cancelled_reads_on() -> None:
     stream = Stream()
     with LoopTime() as time:
-        async with IdleTimeout(1000) as idle_timeout:
-            events = EventStream(stream, SseDecoder(), idle_timeout)
+        async with ByteTimeout(1000) as byte_timeout:
+            events = EventStream(stream, SseDecoder(), byte_timeout)
             await events.next_events()
             time.advance(START_SECONDS)
             reading = asyncio.ensure_future(events.next_events())
@@ -129,8 +129,8 @@ async def test_streams_wait_for_one_timer() -> None:
         return call_at(*arguments, **named)
 
     with LoopTime() as time:
-        async with IdleTimeout(1000) as idle_timeout:
-            readers = [EventStream(stream, SseDecoder(), idle_timeout) for stream in streams]  # type: ignore[arg-type]
+        async with ByteTimeout(1000) as byte_timeout:
+            readers = [EventStream(stream, SseDecoder(), byte_timeout) for stream in streams]  # type: ignore[arg-type]
             for reader in readers:
                 await reader.next_events()
             time.advance(START_SECONDS)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.security.shield.evaluation_day import find_start_of_day
-from sophon.security.shield.model_evaluation import (
+from sophon.security.shield.evaluation_texts import (
     Evaluation,
     InvalidEvaluation,
     build_evaluation_texts,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.memory.search import rank_entries, stem_word, tokenize
+from sophon.memory.full_text_scan import rank_entries, stem_word, tokenize
 
 
 @dataclass(frozen=True)

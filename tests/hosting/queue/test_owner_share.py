@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_hosting.queue.fair_share import OwnerCounts, count_needed_departures, may_enter
+from sophon_hosting.queue.owner_share import OwnerCounts, count_needed_departures, may_enter
 
 
 @pytest.mark.parametrize(

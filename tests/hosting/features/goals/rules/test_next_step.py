@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import IllegalTransition, InputError
-from sophon_hosting.features.goals.progress import (
+from sophon_hosting.features.goals.rules.budget import GoalBudget, GoalSpending
+from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.next_step import (
     STEPS_PER_TICK,
     StepEnding,
     StepOutcome,
@@ -17,8 +19,6 @@ from sophon_hosting.features.goals.progress import (
     replan,
     resume_by_person,
 )
-from sophon_hosting.features.goals.rules.budget import GoalBudget, GoalSpending
-from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.stability import Stability
 from sophon_hosting.features.goals.rules.task_node import TaskNode
 

@@ -11,7 +11,7 @@ from sophon.learning import explain_route
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.models.gateway.provider import Provider
-from sophon.routing.policy_file import FilePolicy, parse_policy_file
+from sophon.routing.tier_examples_file import FilePolicy, parse_policy_file
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.vectors.policies import create_policy_cache
 from sophon.testing import FunctionModel, VirtualClock

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sophon.tools.result_summary import infer_type, summarise_result
 from sophon.tools.untrusted_text import fence_text
+from sophon_middlewares.outer.context_window.old_result_summary import infer_type, summarise_result
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from sophon.errors import ChainError, SophonError
 from sophon.messages import FinishReason, ToolCallOutcome, Usage
 from sophon.models.model import Purpose
 from sophon.stores.health import REASONS
-from sophon_hosting.observability.metrics import DECISIONS, OTHER_LABEL, Metrics, list_error_codes
+from sophon_hosting.observability.prometheus_metrics import DECISIONS, OTHER_LABEL, Metrics, list_error_codes
 from sophon_hosting.queue.contract import QueueStatistics
 
 IDLE = QueueStatistics(
@@ -294,7 +294,7 @@ def test_an_event_that_nothing_counts_changes_nothing() -> None:
 
 LIST_AGAIN = """
 import importlib, pkgutil
-from sophon_hosting.observability.metrics import list_error_codes
+from sophon_hosting.observability.prometheus_metrics import list_error_codes
 before = list_error_codes()
 for name in ("sophon", "sophon_middlewares", "sophon_channels"):
     for module in pkgutil.walk_packages(importlib.import_module(name).__path__, name + "."):

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final, Protocol
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.memory.search import LENGTH_WEIGHT, SATURATION, tokenize
+from sophon.memory.full_text_scan import LENGTH_WEIGHT, SATURATION, tokenize
 
 MAX_WORDS: Final = 12
 """Words of a query that are looked up: the rarest."""

@@ -11,7 +11,7 @@ from sophon.memory.relations import Relation
 from sophon.memory.statements import Statement
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
-from sophon.stores.memories.library import MAX_ENTRIES, LongTermMemory, choose_embedder
+from sophon.stores.memories.long_term_memory import MAX_ENTRIES, LongTermMemory, choose_embedder
 from sophon.testing import VirtualClock
 
 

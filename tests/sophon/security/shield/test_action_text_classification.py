@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from sophon.security.heuristics import Finding
-from sophon.security.shield.texts_of_actions import MAX_CHARACTERS, SKIPPED, TOO_LONG, classify_texts
+from sophon.security.shield.action_text_classification import MAX_CHARACTERS, SKIPPED, TOO_LONG, classify_texts
 
 ATTACK = "an attack of some length"
 

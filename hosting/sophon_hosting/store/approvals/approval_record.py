@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import ApprovalRequest, Decision
-from sophon_hosting.store.events.contract import LoggedEvent
+from sophon_hosting.store.events.logged_event import LoggedEvent
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sophon.models.cost_limits import find_blind_cost_limit
+from sophon.models.blind_cost_limits import find_blind_cost_limit
 from sophon.models.model import Hosting, ModelInfo
 from sophon.settings import Settings
 

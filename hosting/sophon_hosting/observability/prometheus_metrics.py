@@ -27,7 +27,7 @@ from sophon.messages import FinishReason, ToolCallOutcome
 from sophon.models.model import Purpose
 from sophon.plans.plan import PlanError as PlanError
 from sophon.settings.sections.permissions import LevelNeeded as LevelNeeded
-from sophon.stores.attachments.contract import TooManyBytes as TooManyBytes
+from sophon.stores.attachments.stored_attachment import TooManyBytes as TooManyBytes
 from sophon.stores.health import REASONS, StoreHealth
 from sophon.stores.maintenance import StoreSpace
 from sophon.stores.run_fence import StaleRun as StaleRun

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sophon.errors import ModelTimeout
-from sophon.models.providers.idle_timeout import IdleTimeout
+from sophon.models.providers.byte_timeout import ByteTimeout
 from tests.loop_time import LoopTime
 
 
@@ -33,7 +33,7 @@ class Timers:
 
 async def test_a_thousand_chunks_set_one_timer() -> None:
     with Timers() as timers:
-        async with IdleTimeout(120) as timeout:
+        async with ByteTimeout(120) as timeout:
             for _ in range(1000):
                 timeout.reset()
     assert timers.count == 1
@@ -50,7 +50,7 @@ async def test_silence_ends_in_a_timeout_and_a_chunk_restarts_it() -> None:
 
 
 async def receive_and_fall_silent(time: LoopTime) -> None:
-    async with IdleTimeout(10) as timeout:
+    async with ByteTimeout(10) as timeout:
         time.advance(9.9)
         await asyncio.sleep(0)
         timeout.reset()
@@ -64,7 +64,7 @@ async def test_a_cancellation_from_outside_stays_one() -> None:
     entered = asyncio.Event()
 
     async def body() -> None:
-        async with IdleTimeout(10):
+        async with ByteTimeout(10):
             entered.set()
             await asyncio.Event().wait()
 

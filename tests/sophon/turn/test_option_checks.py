@@ -4,7 +4,7 @@ import pytest
 
 from sophon.errors import InputError
 from sophon.settings import Settings
-from sophon.turn.options import check_max_iterations, check_metadata, check_temperature, parse_planning_mode
+from sophon.turn.option_checks import check_max_iterations, check_metadata, check_temperature, parse_planning_mode
 
 SETTINGS = Settings()
 

@@ -1,4 +1,4 @@
-"""Idle timeout of an adapter: for a whole response, or between two chunks of a streamed one."""
+"""Timeout of an adapter between two pieces of data: for a whole response, or between two chunks of a streamed one."""
 
 import asyncio
 import contextvars
@@ -8,7 +8,7 @@ from typing import Self
 from sophon.errors import ModelTimeout
 
 
-class IdleTimeout:
+class ByteTimeout:
     """Async context manager that raises ModelTimeout after `seconds` without data; `reset` restarts the timeout.
 
     A chunk of a stream costs the look at the time and no timer, which buys 3 of its 8 us: `asyncio.timeout` is

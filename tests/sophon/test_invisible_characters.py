@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.visible_text import escape_invisible, render_for_person
+from sophon.invisible_characters import escape_invisible, render_for_person
 
 DECEIVING = st.sampled_from(
     [

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from sophon.agents.agent_selection import route_to_agent
 from sophon.agents.definition import AgentDefinition
-from sophon.agents.routing import route_to_agent
 
 
 def agent(name: str, *, channels: tuple[str, ...] = (), patterns: tuple[str, ...] = ()) -> AgentDefinition:
