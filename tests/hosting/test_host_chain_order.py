@@ -10,12 +10,14 @@ import pytest
 from sophon import Pipeline, Services
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.placement import place
+from sophon.composition.expected_stages import find_expected_stages
 from sophon_hosting.host_chain import build_configured_chain, build_own_chain
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.checkpoints.checkpoint_store import Checkpoints
 from sophon_middlewares import OffTheRecord
 from sophon_middlewares.chains import CHAINS, twelve
-from sophon_middlewares.chains.additions import GUARD_ORDER, explain_addition, find_additions
+from sophon_middlewares.chains.additions import ADDITIONS, GUARD_ORDER, explain_addition, find_additions
+from sophon_middlewares.chains.additions import GUARDS as CHAIN_GUARDS
 
 ORDERS: Mapping[str, Sequence[str]] = {
     name: names.split()
@@ -178,3 +180,27 @@ def test_a_host_without_settings_runs_twelve_and_what_has_a_reason() -> None:
     assert (len(own), len(complete)) == (12, 24)
     assert [name for name in complete if name in own] == own
     assert all(explain_addition(name) for name in complete if name not in own)
+
+
+def test_the_switches_are_those_of_the_tables() -> None:
+    added = {each.name for each in (*ADDITIONS, *CHAIN_GUARDS)}
+    # Skills need a folder that exists, OffTheRecord a host of such conversations.
+    assert {name for names in SWITCHES.values() for name in names} | {"Skills", "OffTheRecord"} == added
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_each_chain_has_a_place_for_whatever_a_setting_adds(name: str) -> None:
+    for each in (*ADDITIONS, *CHAIN_GUARDS):
+
+        async def call(self: Any, ctx: Any, next: Any) -> None:
+            await next(ctx)
+
+        stand_in = type(each.name, (), {"__call__": call})()
+        assert each.name in [get_middleware_name(one) for one in CHAINS[name](Services(), {each.name: stand_in})]
+
+
+def test_a_program_is_warned_of_each_setting_whose_middleware_its_chain_has_not(tmp_path: Path) -> None:
+    expected = find_expected_stages(build_services(tmp_path, "twelve", frozenset()).settings)
+    # Scoring stands with Learning, ReplyRedaction with Redaction; Memory is on unless it is switched off.
+    followed = {name for stages in expected.values() for name in stages} | {"Scoring", "ReplyRedaction", "Memory"}
+    assert {name for names in SWITCHES.values() for name in names} <= followed

@@ -31,8 +31,3 @@ class RepliesSettings(SettingsSection):
     url_outcomes: Flag = Field(
         default=False, description="Whether a reply to a turn that called several addresses lists those that failed."
     )
-
-    @property
-    def is_any_enabled(self) -> bool:
-        """Whether any of these stages is on."""
-        return self.validator.enabled or self.announcer.enabled or self.url_outcomes
