@@ -37,8 +37,8 @@ from sophon_hosting.retention import RetentionSweep, Sweep
 from sophon_hosting.run_execution import AgentChains, RunExecution
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.answer_entries import OutboundBuilder, build_answer_entries
-from sophon_hosting.runs.approval_service import ApprovalService
 from sophon_hosting.runs.approvals.approval_gate import StoreApprovalGate
+from sophon_hosting.runs.approvals.approval_service import ApprovalService
 from sophon_hosting.runs.approvals.decision_writer import DecisionWriter
 from sophon_hosting.runs.approvals.pending_questions import PendingQuestions
 from sophon_hosting.runs.cancellation import CANCEL_TIMEOUT_SECONDS, RunCancellation

@@ -21,10 +21,10 @@ from sophon_hosting.channels.channel_factory import ConfiguredChannel, create_ch
 from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
 from sophon_hosting.channels.inbound.transcription import create_transcriber
 from sophon_hosting.channels.outbound.speech_synthesis import create_speech_synthesizer
+from sophon_hosting.client_api.authentication.login_throttle import FORGET_SECONDS, LoginThrottle
+from sophon_hosting.client_api.authentication.shared_login_failures import SharedLoginFailures
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.client_api.client_address import TrustedProxies
-from sophon_hosting.client_api.login_throttle import FORGET_SECONDS, LoginThrottle
-from sophon_hosting.client_api.shared_login_failures import SharedLoginFailures
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
 from sophon_hosting.fanout.fanout_factory import build_fanout
 from sophon_hosting.features.feature import HostProcess

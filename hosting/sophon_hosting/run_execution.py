@@ -14,10 +14,10 @@ from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import AcceptedRuns, ActiveRuns
 from sophon_hosting.runs.approvals.pending_questions import PendingQuestions
 from sophon_hosting.runs.checkpoints.checkpoint_store import Checkpoints
-from sophon_hosting.runs.lost_starts import LostStarts
 from sophon_hosting.runs.outcomes import OutcomeWriter
-from sophon_hosting.runs.reconciler import RunReconciler
-from sophon_hosting.runs.recovery import RunRecovery
+from sophon_hosting.runs.recovery.lost_starts import LostStarts
+from sophon_hosting.runs.recovery.reconciler import RunReconciler
+from sophon_hosting.runs.recovery.startup_recovery import RunRecovery
 from sophon_hosting.runs.turn_factory import PrepareRun
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.worker import Worker

@@ -24,7 +24,6 @@ from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator, interrupted_error
 from sophon_hosting.runs.active_runs import AcceptedRuns, ActiveRun, ActiveRuns
 from sophon_hosting.runs.checkpoints.checkpoint_store import suspend_run
-from sophon_hosting.runs.crash_suspects import POSTPONED_SECONDS, CrashSuspects
 from sophon_hosting.runs.delivery_settlement import (
     INITIAL_BACKOFF_SECONDS,
     MAX_BACKOFF_SECONDS,
@@ -33,6 +32,7 @@ from sophon_hosting.runs.delivery_settlement import (
     write_until_stored,
 )
 from sophon_hosting.runs.direct_calls import DirectChains
+from sophon_hosting.runs.recovery.crash_suspects import POSTPONED_SECONDS, CrashSuspects
 from sophon_hosting.runs.run_start import RunStarter
 from sophon_hosting.runs.traces import find_trace_origin, load_logged_events
 from sophon_hosting.runs.turn_factory import PrepareRun, build_turn, prepare_nothing, restart_reply

@@ -9,8 +9,8 @@ from aiohttp import web
 
 from sophon.services import Services
 from sophon.settings.loader import LoadedSettings
+from sophon_hosting.client_api.authentication.token_authentication import find_operators
 from sophon_hosting.client_api.http_json import HOST
-from sophon_hosting.client_api.token_authentication import find_operators
 from sophon_hosting.features.feature import HostProcess
 from sophon_hosting.features.lifecycle import (
     BEFORE_CLIENTS,

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
-from sophon.decisions.fast_path_arguments import Arguments
-from sophon.decisions.fast_path_families import FAMILIES, FastPathFamily
+from sophon.decisions.fast_paths.arguments import Arguments
+from sophon.decisions.fast_paths.families import FAMILIES, FastPathFamily
 from sophon.security.linear_patterns import compile_linear, make_encodable
 
 AddedPath: TypeAlias = tuple[str, str, Sequence[str], Mapping[str, str]]

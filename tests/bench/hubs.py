@@ -17,7 +17,7 @@ from sophon import ModelRequest, Services
 from sophon.events import StreamChunk, TaskCompleted
 from sophon.messages import Usage
 from sophon.testing import FunctionModel
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.hub.hub import Hub
 from sophon_hosting.store.sql_host_store import SqlHostStore

@@ -17,7 +17,7 @@ from mcp.server.lowlevel import Server
 from sophon import Risk, Services, tool
 from sophon.clock import SystemClock
 from sophon.testing import FunctionModel
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.features.mcp.server.server import create_server
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import make_app

@@ -18,7 +18,7 @@ from aiohttp import web
 from sophon import Services
 from sophon.models.model import ModelInfo
 from sophon.models.providers.openai.model import OpenAIModel
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.hub.hub import Hub
 from sophon_hosting.store.factory import host_store_from_url

@@ -8,12 +8,12 @@ TABLE = (ROOT / "docs" / "glossary.md").read_text().partition("## ")[0]
 MEANINGS = dict(re.findall(r"^\| ([^|]+?) \| (.+) \|$", TABLE, flags=re.MULTILINE)[1:])
 PACKAGES = [ROOT / "sophon", *(ROOT / folder / f"sophon_{folder}" for folder in ("middlewares", "channels", "hosting"))]
 PLAIN = """
-agentic anthropic api attachments audit authorization averages builtin cli commands composition connections
-console doctor evaluation filter flow grammars http imports inbound information invoker language languages
-learning litellm llm loop mcp observability offline ollama openai outbound parsing plugins post postgresql
-protocol python rabbitmq rate redis reference remote rendering replies rules schema search sections
-security sending server settings sql state store stores tables telegram telemetry testing text texts usage
-vectors webhooks whatsapp
+agentic anthropic api attachments audit authentication authorization averages builtin cli commands composition
+connections console doctor evaluation filter flow grammars http imports inbound information invoker language
+languages learning litellm llm loop mcp observability offline ollama openai outbound parsing planner plugins
+post postgresql protocol python rabbitmq rate recovery redis reference remote rendering replies rules schema
+search sections security sending server settings sql state store stores tables telegram telemetry testing text
+texts usage vectors webhooks whatsapp
 """
 
 

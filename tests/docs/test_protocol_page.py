@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from sophon import Services
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_hosting.store.sql_host_store import SqlHostStore

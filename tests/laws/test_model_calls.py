@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("sophon", "middlewares", "hosting", "channels")
 
 OF_A_TURN = {
-    "hosting/sophon_hosting/features/goals/planning.py": 2,  # plan and its review
+    "hosting/sophon_hosting/features/goals/planner/planning.py": 2,  # plan and its review
     "hosting/sophon_hosting/features/post_turn/answer_evaluation.py": 1,
     "hosting/sophon_hosting/features/post_turn/memory_extraction.py": 1,
     "hosting/sophon_hosting/features/post_turn/title_generation.py": 1,

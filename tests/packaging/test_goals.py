@@ -15,7 +15,7 @@ OF_GOALS = (
     "sophon_hosting.features.goals.engine",
     "sophon_hosting.features.goals.governor",
     "sophon_hosting.features.goals.tools",
-    "sophon_hosting.features.goals.planner_prompts",
+    "sophon_hosting.features.goals.planner.planner_prompts",
 )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from sophon import ModelRequest, ModelResponse, Services, tool
 from sophon.testing import FunctionModel
 from sophon_hosting.features.goals.engine import GoalEngine
-from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url

@@ -35,7 +35,7 @@ from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entri
 from sophon_hosting.channels.outbound.entry_delivery import MIGRATED_SUFFIX
 from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.host import Host
-from sophon_hosting.runs.approval_service import DecisionRefused
+from sophon_hosting.runs.approvals.approval_service import DecisionRefused
 from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import host_store

@@ -39,7 +39,7 @@ from sophon_hosting.channels.edited_arguments import (
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.host import Host
-from sophon_hosting.runs.approval_service import DecisionRefused, check_decider
+from sophon_hosting.runs.approvals.approval_service import DecisionRefused, check_decider
 from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import host_store

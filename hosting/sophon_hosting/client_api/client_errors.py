@@ -10,10 +10,10 @@ from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.errors import InputError, NotFound, SophonError, StoreError, StoreUnavailable, TrialFailed
 from sophon.security import describe_error
 from sophon.settings.sections.permissions import LevelNeeded
+from sophon_hosting.client_api.authentication.token_authentication import Unauthorized
 from sophon_hosting.client_api.rights import ScopeNeeded
-from sophon_hosting.client_api.token_authentication import Unauthorized
 from sophon_hosting.queue.errors import QueueFull, TryLater
-from sophon_hosting.runs.approval_service import DecisionRefused
+from sophon_hosting.runs.approvals.approval_service import DecisionRefused
 
 log = logging.getLogger("sophon")
 

@@ -10,6 +10,7 @@ from typing import NoReturn
 from sophon.errors import InputError, NotFound
 from sophon.stores.sessions.contract import SessionStore, SessionSummary
 from sophon.stores.sessions.copy_limits import check_room_for_session
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.session_scope import (
     SCOPE_SEPARATOR,
@@ -17,7 +18,6 @@ from sophon_hosting.client_api.session_scope import (
     to_client_session_id,
     to_scoped_session_id,
 )
-from sophon_hosting.client_api.token_authentication import User
 from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.runs.contract import Run
 

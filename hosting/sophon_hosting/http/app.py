@@ -7,12 +7,12 @@ from aiohttp import web
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.contract import Channel
+from sophon_hosting.client_api.authentication.client_authentication import ClientAuthenticator
+from sophon_hosting.client_api.authentication.login_throttle import LoginThrottle
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.client_api.client_address import TrustedProxies
-from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.connection import ServedProcess
 from sophon_hosting.client_api.http_json import HOST, MAX_BODY_BYTES, PROCESS
-from sophon_hosting.client_api.login_throttle import LoginThrottle
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
 from sophon_hosting.features.registry import list_routes, load_operations
 from sophon_hosting.host import Host
 from sophon_hosting.http.connections.limits import REQUEST_SECONDS

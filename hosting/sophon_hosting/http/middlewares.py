@@ -10,11 +10,11 @@ from aiohttp.typedefs import Middleware
 
 from sophon.errors import InputError
 from sophon_hosting.client_api.allowed_origins import REFUSED_ORIGIN_MESSAGE, are_allowed_origins, is_allowed_origin
+from sophon_hosting.client_api.authentication.client_authentication import ClientAuthenticator
+from sophon_hosting.client_api.authentication.token_authentication import Unauthorized
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.client_errors import ErrorPayload
 from sophon_hosting.client_api.http_json import CALLER, TRACE, check_body_length, error_response, is_body_empty
-from sophon_hosting.client_api.token_authentication import Unauthorized
 from sophon_hosting.host import Host
 from sophon_hosting.http.connections.request_limits import WEBHOOK_PATH
 from sophon_hosting.http.error_middleware import RequestHandler

@@ -11,8 +11,8 @@ from typing import Self
 from aiohttp import hdrs, web
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.client_api.http_json import get_host
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 
 BUILT_FOLDER = Path(__file__).parents[1] / "web"

@@ -15,14 +15,14 @@ from sophon.errors import StoreError
 from sophon.events import SessionChanged
 from sophon.settings import HubSettings
 from sophon_hosting.background_tasks import BackgroundTasks, end_tasks
+from sophon_hosting.client_api.authentication.client_authentication import ClientAuthenticator
+from sophon_hosting.client_api.authentication.login_throttle import LoginThrottle
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_address import TrustedProxies
-from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.client_errors import ErrorPayload, Forbidden, Unauthorized, Unavailable, to_error_payload
 from sophon_hosting.client_api.connection import Connection, DirectConnection
-from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.client_api.rights import OPERATOR_SCOPE, ScopeNeeded
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
 from sophon_hosting.events.wire_event import to_wire_event
 from sophon_hosting.host import Host
 from sophon_hosting.hub.hub_client import CHAT_NAMESPACE, OPERATOR_NAMESPACE, HubClient, HubConnection

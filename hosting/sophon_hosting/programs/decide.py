@@ -9,9 +9,9 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.composition.configured_parts import create_skill_catalog
 from sophon.decisions import decide as decide_strategy
 from sophon.decisions import is_low_intent
-from sophon.decisions.fast_path_families import FAMILIES, FastPathFamily
-from sophon.decisions.fast_path_tools import OfferedTool, find_tool, fit_arguments
-from sophon.decisions.fast_paths import find_family
+from sophon.decisions.fast_paths.families import FAMILIES, FastPathFamily
+from sophon.decisions.fast_paths.fast_path_tools import OfferedTool, find_tool, fit_arguments
+from sophon.decisions.fast_paths.fast_paths import find_family
 from sophon.decisions.message_shortening import shorten_for_routing
 from sophon.errors import SophonError
 from sophon.plugins.entry_points import load_installed_tools

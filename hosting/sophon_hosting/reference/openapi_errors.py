@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from sophon.errors import InputError, NotFound, SophonError, StoreUnavailable
 from sophon.settings.sections.permissions import LevelNeeded
+from sophon_hosting.client_api.authentication.token_authentication import Unauthorized
 from sophon_hosting.client_api.client_errors import (
     HTTP_STATUS_BY_CODE,
     BodyTimeout,
@@ -13,7 +14,6 @@ from sophon_hosting.client_api.client_errors import (
     Unavailable,
 )
 from sophon_hosting.client_api.rights import OPERATOR_SCOPE, ScopeNeeded
-from sophon_hosting.client_api.token_authentication import Unauthorized
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.permission import TOKEN_ONLY
 from sophon_hosting.operations.request import request_shape

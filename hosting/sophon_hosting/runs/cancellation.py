@@ -4,7 +4,7 @@ from sophon.services import Services
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns
-from sophon_hosting.runs.approval_service import SignalRun
+from sophon_hosting.runs.approvals.approval_service import SignalRun
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import Run
 

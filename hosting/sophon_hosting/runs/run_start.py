@@ -5,7 +5,7 @@ from sophon.stores.run_fence import RunFence
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import AcceptedRuns, ActiveRun
 from sophon_hosting.runs.outcomes import begin_fence
-from sophon_hosting.runs.recovery import has_decision
+from sophon_hosting.runs.queue_entries import has_decision
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import BeginResult, BeginVerdict, Run
 from sophon_hosting.store.runs.transitions import begin_run

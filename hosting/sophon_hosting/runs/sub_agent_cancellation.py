@@ -4,7 +4,7 @@ from sophon.approvals import Decision
 from sophon.errors import NotFound
 from sophon.services import Services
 from sophon.stores.sub_agents.sub_agent_run import SubAgentRun
-from sophon_hosting.runs.approval_service import ApprovalService, DecisionRefused, SignalRun, ignore_signal
+from sophon_hosting.runs.approvals.approval_service import ApprovalService, DecisionRefused, SignalRun, ignore_signal
 from sophon_hosting.store.contract import host_store
 
 REASON = "the sub-agent was cancelled"

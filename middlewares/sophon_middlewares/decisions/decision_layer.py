@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Final
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.decisions import Decided, decide, is_low_intent
-from sophon.decisions.fast_path_tools import find_tool, fit_arguments
-from sophon.decisions.fast_paths import FastPath, find_family
+from sophon.decisions.fast_paths.fast_path_tools import find_tool, fit_arguments
+from sophon.decisions.fast_paths.fast_paths import FastPath, find_family
 from sophon.decisions.low_intent import ask_back
 from sophon.decisions.strategy import Strategy
 from sophon.events import DecisionMade

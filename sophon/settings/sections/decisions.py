@@ -8,7 +8,7 @@ from sophon.settings.types.field_types import Flag
 from sophon.settings.types.section import Field, SettingsSection
 
 if TYPE_CHECKING:
-    from sophon.decisions.fast_path_families import FastPathFamily
+    from sophon.decisions.fast_paths.families import FastPathFamily
 
 _RE2 = "expressions of RE2, in any case"
 

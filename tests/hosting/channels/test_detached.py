@@ -12,7 +12,7 @@ from sophon_channels.contract import Inbox
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels import connected_channel
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.fanout.contract import Wake
 from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
 from sophon_hosting.http.app import HttpOptions, make_app

@@ -8,8 +8,8 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.testing import EventRecorder, FunctionModel
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.token_authentication import User
 from sophon_hosting.host import Host
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve

@@ -3,12 +3,12 @@ import logging
 import pytest
 
 from sophon.errors import InputError, NotFound, StoreError
+from sophon_hosting.client_api.authentication.token_authentication import Unauthorized
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable, to_error_payload
-from sophon_hosting.client_api.token_authentication import Unauthorized
 from sophon_hosting.features.imports.export_reader import ImportsBusy
 from sophon_hosting.features.openai_api.completion_errors import IdempotencyKeyReused
 from sophon_hosting.queue.errors import QueueFull, TooManyMessages
-from sophon_hosting.runs.approval_service import DecisionRefused
+from sophon_hosting.runs.approvals.approval_service import DecisionRefused
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from aiohttp import web
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.testing import FunctionModel
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator, User
 from sophon_hosting.client_api.client_address import TrustedProxies
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator, User
 from sophon_hosting.features.registry import list_session_prefixes
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app

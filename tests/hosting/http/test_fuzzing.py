@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sophon import Services
 from sophon.testing import FunctionModel
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import make_app
 from sophon_hosting.store.sql_host_store import SqlHostStore

@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 
 from sophon.testing import VirtualClock
-from sophon_hosting.client_api.login_throttle import FIRST_DELAY_SECONDS, FREE_FAILURES
+from sophon_hosting.client_api.authentication.login_throttle import FIRST_DELAY_SECONDS, FREE_FAILURES
 
 
 async def test_without_a_token_nothing_under_api_answers(api) -> None:

@@ -12,7 +12,7 @@ from sophon import Services
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import make_app
 from sophon_hosting.store.sql_host_store import SqlHostStore

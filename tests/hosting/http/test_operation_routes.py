@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.reply import JsonLines
-from sophon_hosting.client_api.token_authentication import User
 from sophon_hosting.http.operation_routes import operation_routes
 from sophon_hosting.operations.request import Everything, Request
 from sophon_hosting.operations.results import Done

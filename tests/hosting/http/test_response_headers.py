@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.hub.hub import Hub
 
 EXPECTED = {

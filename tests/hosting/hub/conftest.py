@@ -13,7 +13,7 @@ from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, web
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.settings import HubSettings
 from sophon.testing import FunctionModel, VirtualClock
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator, User
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator, User
 from sophon_hosting.host import Host
 from sophon_hosting.hub.hub import Hub
 from sophon_hosting.hub.limits import HubLimits

@@ -8,7 +8,7 @@ import socketio
 from aiohttp import WSMsgType, WSServerHandshakeError
 from socketio.exceptions import ConnectionError as Refused
 
-from sophon_hosting.client_api.login_throttle import FIRST_DELAY_SECONDS, FREE_FAILURES
+from sophon_hosting.client_api.authentication.login_throttle import FIRST_DELAY_SECONDS, FREE_FAILURES
 from sophon_hosting.hub.limits import HubLimits
 
 POLL = "/socket.io/?EIO=4&transport=polling"

@@ -5,7 +5,11 @@ import gc
 import json
 
 from sophon.events import AgentStatus
-from sophon_hosting.client_api.login_throttle import FIRST_DELAY_SECONDS, FREE_FAILURES, MAX_DELAY_SECONDS
+from sophon_hosting.client_api.authentication.login_throttle import (
+    FIRST_DELAY_SECONDS,
+    FREE_FAILURES,
+    MAX_DELAY_SECONDS,
+)
 
 
 def remains(house) -> dict[str, int]:

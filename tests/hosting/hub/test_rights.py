@@ -7,7 +7,7 @@ import pytest
 from socketio.exceptions import ConnectionError as Refused
 
 from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
-from sophon_hosting.client_api.token_authentication import User
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.store.api_tokens.api_token import ApiToken
 
 CHAT_ONLY = {"Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}}

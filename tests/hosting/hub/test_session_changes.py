@@ -1,7 +1,7 @@
 """Renamed, pinned and archived sessions: every client who may see one in a list is told, and nobody else."""
 
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.token_authentication import User
 from sophon_hosting.features.sessions.operations import change_session
 from tests.hosting.calls import call
 

@@ -14,7 +14,7 @@ from aiohttp import ClientSession, ClientWebSocketResponse, web
 
 from sophon import ModelRequest, ModelResponse, Services
 from sophon.testing import FunctionModel
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.hub.hub import Hub
 from sophon_hosting.store.factory import host_store_from_url

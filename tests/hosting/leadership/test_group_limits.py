@@ -16,8 +16,17 @@ from sophon.security.sliding_windows import RateExceeded, SlidingWindows
 from sophon.stores.contract import Store
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation
 from sophon.testing import FunctionModel, VirtualClock
-from sophon_hosting.client_api.login_throttle import FIRST_DELAY_SECONDS, FORGET_SECONDS, FREE_FAILURES, LoginThrottle
-from sophon_hosting.client_api.shared_login_failures import FLUSH_SECONDS, SharedLoginFailures, address_scope
+from sophon_hosting.client_api.authentication.login_throttle import (
+    FIRST_DELAY_SECONDS,
+    FORGET_SECONDS,
+    FREE_FAILURES,
+    LoginThrottle,
+)
+from sophon_hosting.client_api.authentication.shared_login_failures import (
+    FLUSH_SECONDS,
+    SharedLoginFailures,
+    address_scope,
+)
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.queue.errors import TooManyMessages

@@ -14,7 +14,7 @@ from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall
 from sophon.clock import Clock
 from sophon.testing import EventRecorder, FunctionModel
 from sophon.tools.untrusted_text import remove_fenced
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.features.post_turn.runner import PostTurnRunner
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_configured_chain

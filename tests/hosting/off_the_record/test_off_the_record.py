@@ -14,10 +14,10 @@ from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.errors import InputError, NotFound
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.tools.registry import Toolbox, ToolRegistry
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.off_the_record_errors import OffTheRecordLost, OtherMode
-from sophon_hosting.client_api.token_authentication import User
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.sessions.history import list_messages
 from sophon_hosting.features.sessions.operations import list_sessions, open_session

@@ -10,11 +10,11 @@ from sophon.settings import Settings
 from sophon.settings.sections.permissions import LevelNeeded
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.store_send import StoreSend
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.rights import ClientRights, ScopeNeeded
 from sophon_hosting.client_api.stored_caller import RunningHostRequired, StoredCaller
-from sophon_hosting.client_api.token_authentication import User
 from sophon_hosting.client_api.user_sessions import UserSessions
 from sophon_hosting.features.goals.operations import create_goal
 from sophon_hosting.features.goals.stored_goals import stored_goals

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
+from sophon_hosting.client_api.authentication.client_authentication import ClientAuthenticator
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.client_authentication import ClientAuthenticator
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator
 from sophon_hosting.store.api_tokens.api_token import ApiToken
 from tests.hosting.http.api_shapes.served import Served
 

@@ -20,7 +20,7 @@ from sophon.testing import FunctionModel, VirtualClock
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
 from sophon_hosting.features.goals.engine import GoalEngine
-from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary

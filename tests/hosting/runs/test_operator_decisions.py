@@ -6,7 +6,7 @@ from sophon import Decision
 from sophon.events import ApprovalRequested
 from sophon.principals import LOCAL_USER, STORE_OPERATOR
 from sophon_hosting.host import Host
-from sophon_hosting.runs.approval_service import DecisionRefused
+from sophon_hosting.runs.approvals.approval_service import DecisionRefused
 
 APPROVE, EDIT, REJECT = Decision.approve(), Decision.edit({"what": "less"}), Decision.reject("no")
 

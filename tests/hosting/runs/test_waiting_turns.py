@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, event
 from sophon import Decision
 from sophon_hosting.host import Host
 from sophon_hosting.retention import FIRST_SWEEP_SECONDS
-from sophon_hosting.runs.reconciler import RECONCILE_INTERVAL_SECONDS
+from sophon_hosting.runs.recovery.reconciler import RECONCILE_INTERVAL_SECONDS
 
 PASSES = 4
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from sophon import Decision
-from sophon_hosting.runs.approval_service import DecisionRefused
+from sophon_hosting.runs.approvals.approval_service import DecisionRefused
 
 
 async def test_a_suspended_turn_goes_on_at_any_host(group) -> None:

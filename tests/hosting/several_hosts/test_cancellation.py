@@ -3,7 +3,7 @@
 import asyncio
 
 from sophon_hosting.runs.cancellation import CANCEL_TIMEOUT_SECONDS
-from sophon_hosting.runs.reconciler import RECONCILE_INTERVAL_SECONDS
+from sophon_hosting.runs.recovery.reconciler import RECONCILE_INTERVAL_SECONDS
 
 
 async def run_at(group):

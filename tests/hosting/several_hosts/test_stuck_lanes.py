@@ -2,7 +2,7 @@
 
 import pytest
 
-from sophon_hosting.runs.reconciler import EARLIER_RUNS
+from sophon_hosting.runs.recovery.reconciler import EARLIER_RUNS
 
 
 @pytest.mark.parametrize("count", [1, EARLIER_RUNS + 2])

@@ -26,7 +26,7 @@ from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.observability.log_context import LogContextFilter
 from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
 from sophon_hosting.queue.queue_factory import build_queue
-from sophon_hosting.runs.approval_service import DecisionRefused
+from sophon_hosting.runs.approvals.approval_service import DecisionRefused
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from tests.soak.chaos.sabotage import take_out

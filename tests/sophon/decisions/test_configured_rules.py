@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from sophon.decisions import fast_path
-from sophon.decisions.fast_path_families import FastPathFamily
+from sophon.decisions.fast_paths.families import FastPathFamily
 from sophon.errors import SettingsError
 from sophon.settings import Settings
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from sophon.decisions.family_patterns import FAMILY_NAMES
-from sophon.decisions.fast_path_families import FAMILIES
+from sophon.decisions.fast_paths.families import FAMILIES
 from sophon.decisions.grammars import GRAMMARS
 from sophon.decisions.message_grammar import Grammar, to_expression
 from sophon.decisions.message_patterns import MessageForms, PhraseSection

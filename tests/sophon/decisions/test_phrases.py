@@ -3,8 +3,8 @@
 import pytest
 
 from sophon.decisions import decide
-from sophon.decisions.fast_path_families import FAMILIES
-from sophon.decisions.fast_paths import find_family
+from sophon.decisions.fast_paths.families import FAMILIES
+from sophon.decisions.fast_paths.fast_paths import find_family
 from tests.sophon.decisions.phrase_files import Half, read_phrases
 
 HALVES: list[Half] = ["worked on", "held out"]

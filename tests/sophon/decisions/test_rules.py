@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.decisions import decide, fast_path, is_low_intent
-from sophon.decisions.fast_path_families import FAMILIES
+from sophon.decisions.fast_paths.families import FAMILIES
 from sophon.decisions.low_intent import ask_back
 from sophon.decisions.message_shortening import MAX_CHARACTERS, shorten_for_routing
 

@@ -10,8 +10,8 @@ from sophon.approvals import Decision, turn_id_from_request
 from sophon.errors import NotFound
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER, STORE_OPERATOR
+from sophon_hosting.client_api.authentication.token_authentication import find_operators
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.token_authentication import find_operators
 from sophon_hosting.events.large_fields import cut_payload
 from sophon_hosting.features.approvals.argument_depth import is_within_depth
 from sophon_hosting.features.approvals.results import (
@@ -26,7 +26,13 @@ from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Everything, NoFields, Request
 from sophon_hosting.operations.results import MAX_LIST_ITEMS, take_listed
 from sophon_hosting.operations.table import Table
-from sophon_hosting.runs.approval_service import DecisionRefused, check_decider, check_grant, check_kind, check_session
+from sophon_hosting.runs.approvals.approval_service import (
+    DecisionRefused,
+    check_decider,
+    check_grant,
+    check_kind,
+    check_session,
+)
 from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 
 table = Table("approvals")

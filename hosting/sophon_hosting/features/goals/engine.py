@@ -17,13 +17,13 @@ from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.goals.goal_host import GoalHost
 from sophon_hosting.features.goals.goal_saving import GoalSaver
 from sophon_hosting.features.goals.governor import ResourceGovernor
-from sophon_hosting.features.goals.plan_work import PlanWork
-from sophon_hosting.features.goals.planning import GoalPlanner
+from sophon_hosting.features.goals.planner.plan_work import PlanWork
+from sophon_hosting.features.goals.planner.planning import GoalPlanner
 from sophon_hosting.features.goals.rules.goal import WORK_SESSION_PREFIX, Goal
 from sophon_hosting.features.goals.rules.next_step import decide_next, replan
 from sophon_hosting.features.goals.rules.task_graph import list_running
-from sophon_hosting.features.goals.step_runs import build_report_request
-from sophon_hosting.features.goals.step_work import STEP_POLL, StepWork
+from sophon_hosting.features.goals.steps.step_runs import build_report_request
+from sophon_hosting.features.goals.steps.step_work import STEP_POLL, StepWork
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.store.contract import host_store
 

@@ -10,7 +10,7 @@ from sophon.services import Services
 from sophon_hosting.feature_services import ServiceKey
 from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
 from sophon_hosting.features.goals.retention import delete_ended_goals
-from sophon_hosting.features.goals.step_option import leave_out_steps
+from sophon_hosting.features.goals.steps.step_option import leave_out_steps
 from sophon_hosting.features.goals.stored_goals import stored_goals
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.off_the_record_errors import OffTheRecordLost, OtherMode
 from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.features.goals.deletion import GoalDeletion
-from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.results import (
     GoalDetails,
     GoalList,

@@ -14,7 +14,7 @@ from sophon.security.information_flow.named_values import PersonTexts
 from sophon.tools.tool import Tool, tool
 from sophon.turn.provenance import has_read_untrusted, is_of_program, list_person_texts
 from sophon_hosting.events.event_committer import EmittingCommitter, EventCommitter
-from sophon_hosting.features.goals.goal_commands import GoalCommands, budget_from_settings
+from sophon_hosting.features.goals.person_actions import GoalCommands, budget_from_settings
 from sophon_hosting.features.goals.rules.budget import GoalSpending, list_budget
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.task_graph import count_statuses

@@ -21,7 +21,7 @@ from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.client_api.token_authentication import find_operators
+from sophon_hosting.client_api.authentication.token_authentication import find_operators
 from sophon_hosting.features.guards.policy_overview import (
     ACCESS_TEXTS,
     CallTrial,

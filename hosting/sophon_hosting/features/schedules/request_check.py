@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.family_patterns import RECURRENCES, count_hits
-from sophon.decisions.fast_path_arguments import REMINDERS
+from sophon.decisions.fast_paths.arguments import REMINDERS
 from sophon.security.information_flow.named_values import PersonTexts
 
 _TIMES: Final = ("cron", "every", "at", "day", "in_minutes")

@@ -7,7 +7,7 @@ from sophon._python.lazy_typed_dict import TypedDict
 from sophon.messages import FinishReason, ToolCallOutcome, Usage
 from sophon_hosting.client_api.client_message import Mode
 from sophon_hosting.features.agents.results import SubAgentView
-from sophon_hosting.features.goals.step_option import GOAL
+from sophon_hosting.features.goals.steps.step_option import GOAL
 from sophon_hosting.features.iso_time import to_iso
 from sophon_hosting.features.sessions.history_results import LoggedEventView
 from sophon_hosting.features.usage.results import UsageView, usage_to_json

@@ -9,8 +9,8 @@ from sophon.principals import hub_user_principal
 from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token, generate_token_id
 from sophon.security.authorization.permission_levels import LevelLabel
 from sophon.settings import HubSettings, HubUserSettings, Settings
+from sophon_hosting.client_api.authentication.token_authentication import find_operators
 from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, SCOPES
-from sophon_hosting.client_api.token_authentication import find_operators
 from sophon_hosting.store.api_tokens.api_token import ApiToken
 
 DEFAULT_DAYS: Final = 90

@@ -17,7 +17,7 @@ from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import fact_lines, write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_client_silently
-from sophon_hosting.client_api.token_authentication import find_operators
+from sophon_hosting.client_api.authentication.token_authentication import find_operators
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.tools import custom_tools
 from sophon_hosting.features.tools.custom_tools import open_custom_tools

@@ -8,7 +8,7 @@ from sophon.principals import LOCAL_USER
 from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.client_api.token_authentication import find_operators
+from sophon_hosting.client_api.authentication.token_authentication import find_operators
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.traces.replay.comparison import compare
 from sophon_hosting.features.traces.replay.recorded_turn import find_turn_owner, load_recorded_turn

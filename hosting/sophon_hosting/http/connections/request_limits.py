@@ -8,9 +8,9 @@ from aiohttp import web
 from aiohttp.streams import StreamReader
 from aiohttp.typedefs import Middleware
 
+from sophon_hosting.client_api.authentication.login_throttle import LoginThrottle
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_errors import BodyTimeout
-from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.http.connections.http_connection import HttpConnection
 from sophon_hosting.http.error_middleware import RequestHandler
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from sophon.decisions.fast_paths import fast_path
+from sophon.decisions.fast_paths.fast_paths import fast_path
 from sophon.decisions.numbers import read_number
 from sophon.models.offline.intent import CallResult, Intent, IntentInput, PlannedCall
 from sophon.models.offline.language.english import strip_quotes

@@ -10,7 +10,7 @@ from sophon import ModelRequest, attachment_inspection
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.tools.untrusted_text import unfence_text
 from sophon.turn.provenance import SOURCES_FIELD
-from sophon_hosting.client_api.token_authentication import User
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.features.attachments.operations import MAX_CONCURRENT_UPLOADS
 from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.retention import RetentionSweep

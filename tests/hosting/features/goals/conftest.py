@@ -20,9 +20,9 @@ from sophon_hosting.channels.owner_rights import OwnerRights
 from sophon_hosting.features.goals.deletion import GoalDeletion
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.feature import create_goal_deletion
-from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.rules.goal import Goal
-from sophon_hosting.features.goals.step_option import leave_out_steps
+from sophon_hosting.features.goals.steps.step_option import leave_out_steps
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.host import Host
 from sophon_hosting.runs.answer_entries import build_answer_entries

@@ -5,7 +5,7 @@ from sophon.stores.contract import Store
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.event_committer import EmittingCommitter, EventCommitter
 from sophon_hosting.events.stored_events import StoredEvents
-from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.goals.person_actions import GoalCommands
 from tests.hosting.features.goals.conftest import World, plan, step
 
 

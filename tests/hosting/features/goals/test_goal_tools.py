@@ -9,7 +9,7 @@ from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall, to
 from sophon.models.offline import OfflineModel
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.goals.engine import GoalEngine
-from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.goals.tools import build_goal_id, goal_tools
 from sophon_hosting.features.registry import register_feature_tools

@@ -10,7 +10,7 @@ from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.features.goals.engine import GoalEngine
-from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership

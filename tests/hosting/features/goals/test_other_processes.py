@@ -11,8 +11,8 @@ import pytest
 from sophon.errors import ChangedMeanwhile
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.features.goals.engine import GoalWork
-from sophon_hosting.features.goals.goal_commands import GoalCommands
-from sophon_hosting.features.goals.planning import GoalPlanner
+from sophon_hosting.features.goals.person_actions import GoalCommands
+from sophon_hosting.features.goals.planner.planning import GoalPlanner
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.store import GoalEvents, GoalWrite
 from sophon_hosting.features.goals.stored_goals import stored_goals

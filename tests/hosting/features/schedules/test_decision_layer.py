@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from sophon import Pipeline, Services
 from sophon.builtin_tools.skills import skill_tools
-from sophon.decisions.fast_path_families import FAMILIES
-from sophon.decisions.fast_path_tools import find_tool
+from sophon.decisions.fast_paths.families import FAMILIES
+from sophon.decisions.fast_paths.fast_path_tools import find_tool
 from sophon.events import DecisionMade, Message
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.feature import HostProcess

@@ -8,8 +8,8 @@ from sophon.errors import InputError
 from sophon.stores.sessions.contract import NewSession
 from sophon.stores.sessions.copy_limits import MAX_SESSIONS
 from sophon.testing import FunctionModel
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.token_authentication import User
 
 
 async def ask(api, client: httpx.AsyncClient, content: str, session: str = "s", **more) -> dict:

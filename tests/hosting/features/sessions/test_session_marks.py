@@ -7,9 +7,9 @@ import pytest
 
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.rights import ScopeNeeded
-from sophon_hosting.client_api.token_authentication import User
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.sessions.operations import change_session
 from tests.hosting.calls import call

@@ -8,7 +8,7 @@ import pytest
 from sophon import ModelRequest
 from sophon.chain.placement import place
 from sophon.testing import FunctionModel
-from sophon_hosting.client_api.token_authentication import User
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_middlewares.chains import clawft, twelve
 from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
 from sophon_middlewares.stages.direct_call import build_direct_chain

@@ -10,7 +10,7 @@ from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel
 from sophon.turn.provenance import SOURCES_FIELD
-from sophon_hosting.client_api.token_authentication import User
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules

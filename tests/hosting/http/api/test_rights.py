@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
-from sophon_hosting.client_api.token_authentication import User
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.store.api_tokens.api_token import ApiToken
 from tests.hosting.http import conftest
 

@@ -8,7 +8,7 @@ from typing import Any
 from sophon import Services
 from sophon.testing import VirtualClock
 from sophon_hosting.events.stored_events import StoredEvents
-from sophon_hosting.features.goals.goal_commands import GoalCommands
+from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.schedules.firing import note_outcome
 from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary, pause_schedule

@@ -13,9 +13,9 @@ from sophon.risk import Risk
 from sophon.tools.running_call import RUNNING_CALL
 from sophon.turn.in_call_questions import hold_question
 from sophon_hosting.host import Host
-from sophon_hosting.runs.approval_service import DecisionRefused
 from sophon_hosting.runs.approvals.approval_gate import HELD_CHECK_SECONDS
-from sophon_hosting.runs.recovery import build_queue_entry
+from sophon_hosting.runs.approvals.approval_service import DecisionRefused
+from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.runs.conftest import PATIENCE_SECONDS, World
 from tests.refusing_writes import allow_writes, refuse_writes

@@ -11,7 +11,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from sophon import tool
-from sophon_hosting.client_api.token_authentication import User
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.features.mcp.server.operation_tools import describe_operation, load_operation_tools
 from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.features.tasks.operations import list_tasks

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp import MCPError
 
-from sophon_hosting.client_api.token_authentication import User
+from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.features.mcp.server.operation_tools import load_operation_tools
 from tests.hosting.features.mcp.server.conftest import decide
 from tests.hosting.features.tools.test_tools import LIMITED

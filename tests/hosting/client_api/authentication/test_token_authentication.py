@@ -3,7 +3,7 @@ import pytest
 from sophon.errors import SettingsError
 from sophon.principals import LOCAL_USER
 from sophon.settings import Settings
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator, Unauthorized, User
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator, Unauthorized, User
 
 USERS = [
     {"Id": "ada", "Token": {"$env": "ADA"}, "Operator": True},

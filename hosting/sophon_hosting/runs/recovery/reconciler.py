@@ -15,7 +15,7 @@ from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approvals.pending_questions import PendingQuestions
-from sophon_hosting.runs.recovery import build_queue_entry, has_decision
+from sophon_hosting.runs.queue_entries import build_queue_entry, has_decision
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import PendingRun, Run
 

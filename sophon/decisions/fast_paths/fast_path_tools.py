@@ -6,7 +6,7 @@ Nothing built in sends mail, knows the weather or searches the web: a tool of on
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
-from sophon.decisions.fast_path_families import FastPathFamily
+from sophon.decisions.fast_paths.families import FastPathFamily
 
 SYNONYMS: Final[Mapping[str, Sequence[str]]] = {
     "place": ("place", "location", "city", "q", "query"),

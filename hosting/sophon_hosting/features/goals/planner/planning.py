@@ -18,8 +18,8 @@ from sophon.services import Services
 from sophon.tools.tool import Tool
 from sophon.turn.permissions import filter_permitted
 from sophon.turn.task_type_chains import PipelineRegistry
-from sophon_hosting.features.goals.plan_parsing import parse_goal_plan, parse_review
-from sophon_hosting.features.goals.planner_prompts import (
+from sophon_hosting.features.goals.planner.plan_parsing import parse_goal_plan, parse_review
+from sophon_hosting.features.goals.planner.planner_prompts import (
     MAX_PLAN_TOKENS,
     MAX_REVIEW_TOKENS,
     build_plan_messages,

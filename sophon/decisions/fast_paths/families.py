@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.decisions.fast_path_arguments import (
+from sophon.decisions.fast_paths.arguments import (
     Arguments,
     mail,
     no_arguments,

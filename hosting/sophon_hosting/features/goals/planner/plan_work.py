@@ -13,7 +13,7 @@ from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.features.goals.goal_host import GoalHost
 from sophon_hosting.features.goals.goal_saving import GoalSaver
 from sophon_hosting.features.goals.governor import ResourceGovernor
-from sophon_hosting.features.goals.planning import GoalPlanner, PlanResult
+from sophon_hosting.features.goals.planner.planning import GoalPlanner, PlanResult
 from sophon_hosting.features.goals.rules.budget import find_exhausted
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.stored_goals import stored_goals

@@ -8,8 +8,8 @@ import pytest
 
 from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token
 from sophon.testing import VirtualClock
-from sophon_hosting.client_api.client_authentication import ClientAuthenticator
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator, Unauthorized, User
+from sophon_hosting.client_api.authentication.client_authentication import ClientAuthenticator
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator, Unauthorized, User
 from sophon_hosting.store.api_tokens.api_token import ApiToken
 from sophon_hosting.store.sql_host_store import SqlHostStore
 

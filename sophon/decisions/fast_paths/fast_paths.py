@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.decisions.family_patterns import is_internal
-from sophon.decisions.fast_path_families import FAMILIES, FastPathFamily
+from sophon.decisions.fast_paths.families import FAMILIES, FastPathFamily
 
 MAX_CHARACTERS: Final = 300
 """A longer message has no fast path."""

@@ -9,8 +9,8 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.next_step import StepOutcome
 from sophon_hosting.features.goals.rules.task_node import TaskNode
-from sophon_hosting.features.goals.step_option import GOAL
-from sophon_hosting.features.goals.step_text import (
+from sophon_hosting.features.goals.steps.step_option import GOAL
+from sophon_hosting.features.goals.steps.step_text import (
     build_call_text,
     build_report_text,
     build_step_text,

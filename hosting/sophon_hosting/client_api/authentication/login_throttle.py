@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.clock import Clock
-from sophon_hosting.client_api.shared_login_failures import SharedLoginFailures
+from sophon_hosting.client_api.authentication.shared_login_failures import SharedLoginFailures
 
 FREE_FAILURES = 5
 """Failures without a delay, for mistakes of people."""

@@ -8,8 +8,8 @@ from sophon.clock import Clock
 from sophon.errors import NotFound, StoreError
 from sophon.principals import hub_user_principal
 from sophon.security.authorization.api_tokens import API_TOKEN_PREFIX, digest_api_token
+from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator, User
 from sophon_hosting.client_api.rights import OPERATOR_SCOPE, expand_scopes
-from sophon_hosting.client_api.token_authentication import TokenAuthenticator, User
 from sophon_hosting.store.api_tokens.api_token import ApiToken
 from sophon_hosting.store.contract import HostStore
 

@@ -1,7 +1,7 @@
 """What another process writes into the store is obeyed by the host that works on it."""
 
 from sophon import Decision
-from sophon_hosting.runs.reconciler import RECONCILE_INTERVAL_SECONDS
+from sophon_hosting.runs.recovery.reconciler import RECONCILE_INTERVAL_SECONDS
 
 
 async def swept(world) -> None:

@@ -9,8 +9,8 @@ from sophon.builtin_tools import builtin_tools
 from sophon.plans.plan import PlanError
 from sophon.risk import Risk
 from sophon.tools.untrusted_text import fence_text
-from sophon_hosting.features.goals.plan_parsing import parse_goal_plan, parse_review
-from sophon_hosting.features.goals.planner_prompts import (
+from sophon_hosting.features.goals.planner.plan_parsing import parse_goal_plan, parse_review
+from sophon_hosting.features.goals.planner.planner_prompts import (
     MAX_CATALOGUE_CHARACTERS,
     build_catalogue,
     build_plan_messages,
@@ -18,7 +18,12 @@ from sophon_hosting.features.goals.planner_prompts import (
 )
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.task_node import TaskNode
-from sophon_hosting.features.goals.step_text import build_call_text, build_report_text, build_step_text, fill_results
+from sophon_hosting.features.goals.steps.step_text import (
+    build_call_text,
+    build_report_text,
+    build_step_text,
+    fill_results,
+)
 
 TOOLS = {tool.name: tool for tool in builtin_tools()}
 NONCE = "0" * 16

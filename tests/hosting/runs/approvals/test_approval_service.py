@@ -8,7 +8,7 @@ import pytest
 from sophon import Decision
 from sophon.errors import NotFound
 from sophon_hosting.host import Host
-from sophon_hosting.runs.approval_service import DecisionRefused, check_grant, check_kind
+from sophon_hosting.runs.approvals.approval_service import DecisionRefused, check_grant, check_kind
 
 APPROVE = Decision.approve()
 

@@ -13,7 +13,7 @@ from sophon.tools.placeholder_arguments import describe_placeholder, find_placeh
 from sophon.tools.tool import Tool
 from sophon_hosting.features.goals.rules.task_graph import MAX_PLANNED_NODES
 from sophon_hosting.features.goals.rules.task_node import TaskNode
-from sophon_hosting.features.goals.step_text import list_references
+from sophon_hosting.features.goals.steps.step_text import list_references
 
 Verdict: TypeAlias = Literal["ok", "corrected", "rejected"]
 

@@ -16,7 +16,7 @@ from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.next_step import StepOutcome, apply_outcome
 from sophon_hosting.features.goals.rules.task_graph import list_running, replace_node
 from sophon_hosting.features.goals.rules.task_node import TaskNode
-from sophon_hosting.features.goals.step_runs import build_step_request, find_cut_off, read_outcome
+from sophon_hosting.features.goals.steps.step_runs import build_step_request, find_cut_off, read_outcome
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.runs.audience import audience_of_run
 from sophon_hosting.store.contract import HostStore, host_store

@@ -1,7 +1,12 @@
 import pytest
 
 from sophon.testing import VirtualClock
-from sophon_hosting.client_api.login_throttle import FORGET_SECONDS, MAX_ENTRIES, LoginThrottle, failure_delay
+from sophon_hosting.client_api.authentication.login_throttle import (
+    FORGET_SECONDS,
+    MAX_ENTRIES,
+    LoginThrottle,
+    failure_delay,
+)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.approvals.approval_expiry import ApprovalExpiry
 from sophon_hosting.runs.approvals.decision_writer import DecisionWriter
 from sophon_hosting.runs.approvals.pending_questions import PendingQuestions
-from sophon_hosting.runs.recovery import build_queue_entry
+from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.contract import HostStore
 from sophon_middlewares.inner.approval.approval import DECIDED_BY_TIMEOUT

@@ -1,0 +1,1 @@
+"""Authentication of clients: tokens, JWTs, and the throttle of failed log-ins."""

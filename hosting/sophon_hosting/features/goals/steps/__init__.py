@@ -1,0 +1,1 @@
+"""Steps of goals: the runs that work on them, and their texts."""

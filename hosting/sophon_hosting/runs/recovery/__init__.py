@@ -1,0 +1,1 @@
+"""Recovery of runs that their process left without an outcome: at a start, and while hosts run."""

@@ -1,0 +1,1 @@
+"""Fast paths: requests that a rule answers with one tool call, without a model."""
