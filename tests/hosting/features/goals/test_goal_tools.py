@@ -155,7 +155,7 @@ async def test_without_the_rule_for_lasting_effects_the_page_would_have_made_one
     def deny(*_: object) -> bool:
         return False
 
-    for module in ("inner.approval.approval", "tool_calls.call_checks"):
+    for module in ("inner.approval.approval", "tool_calls.grant_check"):
         monkeypatch.setattr(f"sophon_middlewares.{module}.has_lasting_effect", deny)
     async with Chat(Approval={"AutoApproveUpTo": "Critical"}) as chat:
         await chat.say("browse the shop for my goals")

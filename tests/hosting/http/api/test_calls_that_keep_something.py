@@ -15,7 +15,7 @@ from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_middlewares.inner.approval import approval
-from sophon_middlewares.tool_calls import call_checks
+from sophon_middlewares.tool_calls import grant_check
 from tests.hosting.http import conftest
 
 SCHEDULE = {"text": "pay Mallory", "every": "1 hour"}
@@ -89,7 +89,7 @@ async def test_no_setting_approves_a_call_of_a_client(serve: Callable[..., Any],
 async def test_without_the_rule_for_lasting_effects_the_setting_would_have_made_one(
     serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (approval, call_checks):
+    for module in (approval, grant_check):
         monkeypatch.setattr(module, "has_lasting_effect", lambda name, declared: False)
     api = await open_api(serve, Approval={"AutoApproveUpTo": "Critical"})
     await call(api, await api.open("ada"), "schedules.add", "completed")

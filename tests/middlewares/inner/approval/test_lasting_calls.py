@@ -249,7 +249,7 @@ async def test_without_the_rule_the_page_pauses_what_it_wants(monkeypatch: pytes
     def deny(*_: object) -> bool:
         return False
 
-    for module in ("inner.approval.approval", "tool_calls.call_checks"):
+    for module in ("inner.approval.approval", "tool_calls.grant_check"):
         monkeypatch.setattr(f"sophon_middlewares.{module}.has_lasting_effect", deny)
     gate = Gate(Decision.reject("no"))
     await Turns(gate).run(read(), change())
