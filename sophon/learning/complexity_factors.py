@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.learning.complexity import TIER_BORDER
+from sophon.learning.complexity_tiers import TIER_BORDER
 
 TECHNICAL: Final = frozenset(
     {

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from sophon.learning.complexity import compute_tier
+from sophon.learning.complexity_tiers import compute_tier
 from sophon.learning.task_profile import profile_task
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from sophon.errors import BudgetExceeded
-from sophon.learning.complexity import TIER_BORDER
+from sophon.learning.complexity_tiers import TIER_BORDER
 from sophon.learning.contract import Embedder, Vector
 from sophon.learning.task_profile import TaskProfile, profile_task
 from sophon.settings.sections.routing import ClassificationSettings

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sophon.learning.complexity import compute_tier
+from sophon.learning.complexity_tiers import compute_tier
 from sophon.models.gateway.provider import Candidate
 from sophon.routing.contract import Booster
 from sophon.routing.router import Routed, RouteQuery, Router

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.learning.complexity import BOOSTER_TAG
+from sophon.learning.complexity_tiers import BOOSTER_TAG
 from sophon.learning.contract import CachedPolicy, Embedder, PolicyCache, Vector
 from sophon.learning.policy_cache import REFRESH
 from sophon.learning.task_profile import TaskProfile

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sophon.learning.complexity import LOW_CONFIDENCE
+from sophon.learning.complexity_tiers import LOW_CONFIDENCE
 from sophon.models.capabilities import has_capability
 from sophon.models.gateway.provider import Candidate
 from sophon.routing.contract import RouteDecision, RouteRequest

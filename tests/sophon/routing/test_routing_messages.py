@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon.learning.complexity import compute_tier
+from sophon.learning.complexity_tiers import compute_tier
 from sophon.learning.task_profile import profile_task
 from sophon.task_types import ComplexityMeasure
 

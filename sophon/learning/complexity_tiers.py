@@ -1,4 +1,4 @@
-"""Complexity score of a prompt, and the tier that it is routed to."""
+"""Tiers of complexity: the tier that a prompt is routed to."""
 
 import math
 from collections.abc import Collection
@@ -12,26 +12,6 @@ TIER_BORDER: Final = 0.30
 
 LOW_CONFIDENCE: Final = 0.5
 """Confidence below which a prompt goes one tier up."""
-
-_REASONING: Final = ("analyze", "design", "architect", "explain", "compare")
-_STEPS: Final = ("first", "then", "finally", "step 1")
-
-
-def complexity(text: str) -> float:
-    """Return 0 to 1, in fact at most 0.8. Source: clawft, IntelligentRouter, the first formula.
-
-    Words per 1,000, at most 0.3; 0.2 for a code fence, 0.1 for a word of reasoning, 0.2 for a word of several steps. As
-    published, a word matches anywhere: "then" in "strengthen".
-    """
-    lowered = text.lower()
-    score = min(len(text.split()) / 1000, 0.3)
-    if "```" in text:
-        score += 0.2
-    if any(word in lowered for word in _REASONING):
-        score += 0.1
-    if any(word in lowered for word in _STEPS):
-        score += 0.2
-    return min(score, 1.0)
 
 
 def compute_tier(
