@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon._python.lazy_pattern import lazy_pattern
 from sophon.memory.skill_selection import Skill, select_skills
 from sophon.skills.skill_package import SkillPackage
 from sophon.tools.relevance import split_words
@@ -16,7 +15,6 @@ HEADER: Final = (
 )
 FOOTER: Final = "</skills>"
 
-_CALL: Final = lazy_pattern(r"/([a-z0-9]+(?:-[a-z0-9]+)*)(?=\s|\Z)")
 
 MIN_WORD_CHARACTERS: Final = 4
 """Characters from which a word of a request counts as one that a description shares with it."""
@@ -96,22 +94,6 @@ def build_instructions(skills: Sequence[SkillPackage], files: Mapping[str, Seque
         body = skill.instructions or skill.description
         parts.append(f'<skill name="{skill.name}">\n{body}{further}\n</skill>')
     return "\n\n".join(parts)
-
-
-def find_called_skill(text: str, skills: Mapping[str, SkillPackage]) -> SkillPackage | None:
-    """Return the skill that a message calls, as `/tax-forms 2025`; None unless a person may call it."""
-    match = _CALL.match(text.lstrip())
-    skill = skills.get(match[1]) if match is not None else None
-    return skill if skill is not None and skill.is_callable else None
-
-
-def build_called_section(skill: SkillPackage, instructions: str) -> str:
-    """Return the section for a called skill. What the person wrote stays in the message: it is no instruction here."""
-    return (
-        f"The user's message begins with /{skill.name}: it calls this skill. Its instructions are loaded; follow them "
-        f"now. What follows /{skill.name} in the message are its arguments; $ARGUMENTS in the instructions stands for "
-        f"them.\n\n{instructions}"
-    )
 
 
 def _join(lines: Iterable[str]) -> str:

@@ -13,9 +13,10 @@ from sophon.extensions import Key
 from sophon.messages import Message, ToolCall
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.models.token_counter import TokenCounter
+from sophon.skills.called_skill import build_called_section, find_called_skill
 from sophon.skills.catalog import SkillCatalog, SkillSet
 from sophon.skills.instruction_selection import InstructionSelector
-from sophon.skills.prompt import SkillList, build_called_section, build_instructions, find_called_skill
+from sophon.skills.prompt import SkillList, build_instructions
 from sophon.turn.permissions import find_allowed_tools
 from sophon_middlewares.outer.context_window.request_fitting import ContextWindowLayer, find_window
 from sophon_middlewares.outer.context_window.room import ROOM_FILLERS

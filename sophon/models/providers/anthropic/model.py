@@ -12,9 +12,8 @@ from sophon.models.providers.http.endpoint import endpoint_from_url, extend_path
 from sophon.models.providers.http.event_stream import EventStream
 from sophon.models.providers.http.sse import SseDecoder
 from sophon.models.providers.http.transport import HttpTransport
-from sophon.models.providers.openai.reply_stream import check_media_type, read_reply_stream
+from sophon.models.providers.openai.reply_stream import StreamEmitter, check_media_type, read_reply_stream
 from sophon.models.providers.openai.request import should_stream
-from sophon.models.providers.openai.response import StreamEmitter
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 API_VERSION = "2023-06-01"

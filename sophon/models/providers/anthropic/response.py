@@ -19,7 +19,7 @@ from sophon.models.model import AttemptOutput, ModelInfo, ModelResponse
 from sophon.models.providers.anthropic.reasoning import build_reasoning_fields
 from sophon.models.providers.openai.reasoning import ReasoningAccumulator
 from sophon.models.providers.openai.request import tool_names_by_wire_name
-from sophon.models.providers.openai.response import (
+from sophon.models.providers.openai.response_accumulator import (
     NO_CHOICE_MESSAGE,
     STREAM_CUT_MESSAGE,
     UNEXPECTED_FORM_MESSAGE,

@@ -10,6 +10,7 @@ from sophon.models.providers.byte_timeout import ByteTimeout
 from sophon.models.providers.litellm.loader import acquire_clients, load_litellm, release_clients
 from sophon.models.providers.openai.dialect import OpenAIDialect
 from sophon.models.providers.openai.reasoning import fields_to_return
+from sophon.models.providers.openai.reply_stream import StreamEmitter
 from sophon.models.providers.openai.request import (
     add_reasoning_fields,
     build_request_options,
@@ -18,7 +19,7 @@ from sophon.models.providers.openai.request import (
     should_stream,
     tool_to_json,
 )
-from sophon.models.providers.openai.response import STREAM_CUT_MESSAGE, ResponseAccumulator, StreamEmitter
+from sophon.models.providers.openai.response_accumulator import STREAM_CUT_MESSAGE, ResponseAccumulator
 from sophon.models.providers.provider_http_error import read_retry_after
 from sophon.models.providers.turn_alternation import merge_messages
 from sophon.models.reply_size import MAX_REPLY_BYTES

@@ -13,7 +13,7 @@ from sophon.messages import Usage
 from sophon.models.model import AttemptOutput, ModelResponse
 from sophon.models.providers.ollama.request import THINKING_FIELD
 from sophon.models.providers.openai.reasoning import ReasoningAccumulator
-from sophon.models.providers.openai.response import (
+from sophon.models.providers.openai.response_accumulator import (
     NO_CHOICE_MESSAGE,
     STREAM_CUT_MESSAGE,
     UNEXPECTED_FORM_MESSAGE,

@@ -7,10 +7,63 @@ from sophon.models.model import AttemptOutput, ModelRequest
 from sophon.models.providers.http.endpoint import Endpoint
 from sophon.models.providers.http.event_stream import EventStream
 from sophon.models.providers.openai.reasoning import ReasoningAccumulator
-from sophon.models.providers.openai.response import StreamEmitter
+from sophon.models.providers.openai.request import should_stream
 
 if TYPE_CHECKING:
     from sophon.models.providers.http.response import HttpResponse
+
+
+class HasReasoning(Protocol):
+    """Accumulator whose reasoning is passed on."""
+
+    @property
+    def reasoning(self) -> ReasoningAccumulator:
+        """The reasoning so far."""
+        ...
+
+
+class StreamEmitter:
+    """Passes the text and the reasoning of a response on to the listeners of its request, if that streams them.
+
+    Consecutive chunks are joined: `add` notes what a chunk has added, `flush` passes it on, in the order of arrival.
+    """
+
+    __slots__ = ("_on_reasoning", "_on_text", "_reasoning", "_texts")
+
+    def __init__(self, request: ModelRequest, accumulator: HasReasoning) -> None:
+        is_streamed = should_stream(request)
+        self._on_text = request.on_text if is_streamed else None
+        self._on_reasoning = request.on_reasoning if is_streamed else None
+        self._reasoning = accumulator.reasoning
+        self._texts: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Note the text of the chunk that was added last, and its reasoning, which comes before the text."""
+        if self._reasoning.has_new_text:
+            if self._texts:
+                self._emit_text()
+            if text:
+                self._emit_reasoning()
+        if text:
+            self._texts.append(text)
+
+    def flush(self) -> None:
+        """Pass on what has been noted."""
+        if self._texts:
+            self._emit_text()
+        if self._reasoning.has_new_text:
+            self._emit_reasoning()
+
+    def _emit_text(self) -> None:
+        text = "".join(self._texts)
+        self._texts.clear()
+        if self._on_text is not None:
+            self._on_text(text)
+
+    def _emit_reasoning(self) -> None:
+        text = self._reasoning.take_new_text()
+        if text and self._on_reasoning is not None:
+            self._on_reasoning(text)
 
 
 class ReplyAccumulator(Protocol):

@@ -3,16 +3,15 @@
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, cast
 
 import orjson
 
 from sophon._python.joined_text import add_piece
 from sophon.errors import BadRequest, ProviderUnavailable
 from sophon.messages import Usage
-from sophon.models.model import AttemptOutput, ModelRequest, ModelResponse
+from sophon.models.model import AttemptOutput, ModelResponse
 from sophon.models.providers.openai.reasoning import BLOCK_FIELDS, ReasoningAccumulator
-from sophon.models.providers.openai.request import should_stream
 from sophon.models.providers.openai.think_tags import ThinkTagScanner
 from sophon.models.providers.openai.tool_call_assembly import ToolCallAssembler, ToolCallDelta
 from sophon.models.providers.provider_http_error import http_error_from_payload
@@ -186,59 +185,6 @@ class ResponseAccumulator:
         if text:
             add_piece(self._pieces, text)
         return text
-
-
-class HasReasoning(Protocol):
-    """Accumulator whose reasoning is passed on."""
-
-    @property
-    def reasoning(self) -> ReasoningAccumulator:
-        """The reasoning so far."""
-        ...
-
-
-class StreamEmitter:
-    """Passes the text and the reasoning of a response on to the listeners of its request, if that streams them.
-
-    Consecutive chunks are joined: `add` notes what a chunk has added, `flush` passes it on, in the order of arrival.
-    """
-
-    __slots__ = ("_on_reasoning", "_on_text", "_reasoning", "_texts")
-
-    def __init__(self, request: ModelRequest, accumulator: HasReasoning) -> None:
-        is_streamed = should_stream(request)
-        self._on_text = request.on_text if is_streamed else None
-        self._on_reasoning = request.on_reasoning if is_streamed else None
-        self._reasoning = accumulator.reasoning
-        self._texts: list[str] = []
-
-    def add(self, text: str) -> None:
-        """Note the text of the chunk that was added last, and its reasoning, which comes before the text."""
-        if self._reasoning.has_new_text:
-            if self._texts:
-                self._emit_text()
-            if text:
-                self._emit_reasoning()
-        if text:
-            self._texts.append(text)
-
-    def flush(self) -> None:
-        """Pass on what has been noted."""
-        if self._texts:
-            self._emit_text()
-        if self._reasoning.has_new_text:
-            self._emit_reasoning()
-
-    def _emit_text(self) -> None:
-        text = "".join(self._texts)
-        self._texts.clear()
-        if self._on_text is not None:
-            self._on_text(text)
-
-    def _emit_reasoning(self) -> None:
-        text = self._reasoning.take_new_text()
-        if text and self._on_reasoning is not None:
-            self._on_reasoning(text)
 
 
 def parse_json_object(data: bytes) -> Mapping[str, Any]:

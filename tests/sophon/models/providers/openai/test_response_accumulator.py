@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sophon.errors import BadRequest, ProviderUnavailable
 from sophon.messages import ToolCall, Usage
 from sophon.models.model import AttemptOutput, ModelResponse
-from sophon.models.providers.openai.response import ResponseAccumulator, parse_json_object
+from sophon.models.providers.openai.response_accumulator import ResponseAccumulator, parse_json_object
 from sophon.models.providers.openai.tool_call_assembly import parse_tool_arguments
 from sophon.models.providers.provider_http_error import ProviderHttpError
 
