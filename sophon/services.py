@@ -12,7 +12,8 @@ from sophon.approvals import ApprovalGate, RejectingGate
 from sophon.assistant_services import Assistant
 from sophon.clock import Clock, Stopwatch, SystemClock
 from sophon.composition.arguments import check_service_arguments
-from sophon.composition.configured_parts import (
+from sophon.composition.configured_secrets import collect_secrets
+from sophon.composition.part_factories import (
     add_builtin_tools,
     configure_providers,
     create_agent_runtime,
@@ -21,8 +22,7 @@ from sophon.composition.configured_parts import (
     load_shield_policy,
     to_providers,
 )
-from sophon.composition.configured_secrets import collect_secrets
-from sophon.composition.parts import ServiceParts, add_configured_parts
+from sophon.composition.service_parts import ServiceParts, add_configured_parts
 from sophon.context import Context, TurnState
 from sophon.context.message_list import MessageList
 from sophon.context.tool_limiter import ToolLimiter
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from sophon.security.policy import Policy
     from sophon.skills.catalog import SkillCatalog
     from sophon.stores.memories.long_term_memory import LongTermMemory
-    from sophon.stores.memories.vector_cache import MemoryVectorCache
+    from sophon.stores.memories.similarity_search import MemoryVectorCache
     from sophon.stores.memories.workspace_search import WorkspaceSearch
 
 
@@ -171,7 +171,7 @@ class Services:
             LongTermMemory,
             choose_embedder,
         )
-        from sophon.stores.memories.vector_cache import MemoryVectorCache
+        from sophon.stores.memories.similarity_search import MemoryVectorCache
 
         if not self._memory_vectors:
             self._memory_vectors.append(MemoryVectorCache(self.clock))

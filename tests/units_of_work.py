@@ -11,7 +11,7 @@ from sophon.stores.sql.repository import TurnRepository
 from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.stores.tool_call_journal.sql import put_entry
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
-from sophon_hosting.store.approval_requests import insert_request
+from sophon_hosting.store.approval_writes import insert_request
 from sophon_hosting.store.runs.contract import LogWrite
 from sophon_hosting.store.runs.sql_transactions import checkpoint_write
 

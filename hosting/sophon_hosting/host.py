@@ -18,6 +18,7 @@ from sophon.services import Services
 from sophon.stores.rate_windows.shared_windows import SharedWindows
 from sophon.task_types import TaskType
 from sophon.turn.task_type_chains import PipelineRegistry
+from sophon_hosting.agent_chains import AgentChains
 from sophon_hosting.background_loops import BackgroundLoop, BackgroundLoops, CreateLoops
 from sophon_hosting.background_tasks import complete
 from sophon_hosting.events.event_bus import EventBus
@@ -34,7 +35,7 @@ from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.queue.queue_factory import build_memory_queue
 from sophon_hosting.retention import RetentionSweep, Sweep
-from sophon_hosting.run_execution import AgentChains, RunExecution
+from sophon_hosting.run_services import RunExecution
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.answer_entries import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.approvals.approval_gate import StoreApprovalGate

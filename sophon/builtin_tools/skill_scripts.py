@@ -19,7 +19,7 @@ from sophon.context import Context
 from sophon.errors import InvalidArguments, ToolError
 from sophon.processes.private_copy import open_private_copy
 from sophon.risk import Risk
-from sophon.settings.types.json_types import is_mapping
+from sophon.settings.types.json_type_checks import is_mapping
 from sophon.skills.skill_package import SkillPackage
 from sophon.skills.tool_manifest import ScriptTool, ToolManifest
 from sophon.tools.argument_schema import ArgumentSchema

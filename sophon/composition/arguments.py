@@ -6,7 +6,7 @@ from dataclasses import fields
 from importlib.util import find_spec
 from typing import Final
 
-from sophon.composition.parts import ServiceParts
+from sophon.composition.service_parts import ServiceParts
 from sophon.errors import CompositionError
 from sophon.extras import install_command
 from sophon.settings import Settings

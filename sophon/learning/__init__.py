@@ -1,10 +1,10 @@
 """Rules for routing by task type and complexity, and for scoring replies, as pure functions."""
 
-from sophon.learning.complexity_factors import Factors, complexity_factors
+from sophon.learning.clawft_complexity import complexity
 from sophon.learning.complexity_tiers import compute_tier
 from sophon.learning.fitness import Fitness, fitness
 from sophon.learning.keyword_classifier import Classified, classify
-from sophon.learning.prompt_complexity import complexity
+from sophon.learning.message_complexity import Factors, complexity_factors
 from sophon.learning.route_explainer import explain_route
 from sophon.task_types import TASK_TYPES
 

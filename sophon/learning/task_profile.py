@@ -5,10 +5,10 @@ from dataclasses import field
 from typing import Any, cast
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.learning.complexity_factors import complexity_factors, measure_confidence
+from sophon.learning.clawft_complexity import complexity as prompt_complexity
 from sophon.learning.complexity_tiers import TIER_BORDER
 from sophon.learning.keyword_classifier import classify
-from sophon.learning.prompt_complexity import complexity as prompt_complexity
+from sophon.learning.message_complexity import complexity_factors, measure_confidence
 from sophon.task_types import ComplexityMeasure, TaskType
 
 

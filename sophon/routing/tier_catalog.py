@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from sophon.models.gateway.provider import Candidate
 from sophon.routing.model_directory import ModelDirectory
-from sophon.routing.model_selection import cost_per_1k_tokens, price_rank
 from sophon.routing.model_tiers import Tier, tiers_from_settings
+from sophon.routing.tier_model_order import cost_per_1k_tokens, price_rank
 from sophon.settings.sections.routing import DERIVED_TIERS, RoutingSettings
 
 

@@ -13,7 +13,7 @@ from sophon.settings.saved_settings import SavedSettings
 from sophon.settings.sources.json_files import read_settings_file
 from sophon.settings.sources.layers import SettingsLayer, find_source, merge_layers, normalize_keys
 from sophon.settings.sources.overrides import SettingOverrides, layers_from_environment, layers_from_pairs
-from sophon.settings.types.json_types import SettingPath
+from sophon.settings.types.json_type_checks import SettingPath
 from sophon.settings.types.secret_references import resolve_file_paths
 from sophon.settings.validation_errors import format_problem
 

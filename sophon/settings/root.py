@@ -44,7 +44,7 @@ from sophon.settings.sections.vault import CredentialSettings, find_ambiguous_cr
 from sophon.settings.sections.webhooks import WebhooksSettings
 from sophon.settings.sources.layers import normalize_keys
 from sophon.settings.types.field_types import WebUrl
-from sophon.settings.types.json_types import SettingPath, describe_json_type, is_list, is_mapping
+from sophon.settings.types.json_type_checks import SettingPath, describe_json_type, is_list, is_mapping
 from sophon.settings.types.section import Field, SettingsSection
 from sophon.settings.validation_errors import format_problem, problems_from_error, suggest_nearest
 

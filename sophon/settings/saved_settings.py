@@ -15,7 +15,7 @@ from typing import Any
 from sophon._python.private_files import make_private_folder, open_new_private_file
 from sophon.errors import SettingsError
 from sophon.settings.sources.json_files import ROOT_KEY, parse_strict_json
-from sophon.settings.types.json_types import is_mapping
+from sophon.settings.types.json_type_checks import is_mapping
 from sophon.settings.types.secret_references import FILE_KEY
 
 SAVED_FILE = Path("data", ".sophon", "appsettings.local.json")

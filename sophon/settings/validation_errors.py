@@ -12,7 +12,7 @@ from sophon.settings.types.introspection import (
     get_section_type,
     list_union_members,
 )
-from sophon.settings.types.json_types import SettingPath, describe_json_type, is_list, is_mapping
+from sophon.settings.types.json_type_checks import SettingPath, describe_json_type, is_list, is_mapping
 from sophon.settings.types.section import CONFLICTS_ERROR_TYPE, VALUE_ERROR_TYPE, SettingsSection
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Final
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.private_files import make_private_folder, replacing_folder
 from sophon.errors import InputError, NotFound
-from sophon.settings.types.json_types import is_list
+from sophon.settings.types.json_type_checks import is_list
 from sophon.skills.skill_package import SKILL_FILE, SkillPackage, SkillProblem, read_skill_package
 from sophon.skills.tool_manifest import MANIFEST_NAMES
 

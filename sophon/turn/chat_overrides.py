@@ -17,7 +17,7 @@ from sophon.errors import InputError
 from sophon.extensions import Key
 from sophon.preferences import check_preference
 from sophon.principals import MAIN_AGENT
-from sophon.settings.types.json_types import is_list
+from sophon.settings.types.json_type_checks import is_list
 from sophon.tools.tool import Tool
 
 MEMORY_GROUP: Final = "memory"

@@ -33,7 +33,7 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryEntry, vector_namespace
 from sophon.stores.memories.long_term_memory import LongTermMemory
-from sophon.stores.memories.vector_cache import MemoryVectorCache
+from sophon.stores.memories.similarity_search import MemoryVectorCache
 from sophon.stores.sql.database import ThreadedDatabase
 from sophon.stores.sql.schema import memories, vectors
 from sophon.stores.sql.url import resolve_url

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_channels.callback_data import (
+from sophon_channels.approval_buttons import (
     ApprovalPress,
     build_approval_buttons,
     build_choice_buttons,

@@ -3,7 +3,7 @@
 import pytest
 
 from sophon import ModelRequest, Risk, Services, Tool, tool
-from sophon.composition.configured_parts import to_providers
+from sophon.composition.part_factories import to_providers
 from sophon.errors import CompositionError, InputError, NotFound, SettingsError
 from sophon.models.gateway.provider import Provider
 from sophon.models.offline import OfflineModel

@@ -9,7 +9,7 @@ from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.builtin_tools.questions import MAX_CHOICE_CHARACTERS, choose_answer, list_choices
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound, SophonError
-from sophon_channels.callback_data import (
+from sophon_channels.approval_buttons import (
     ApprovalPress,
     build_approval_buttons,
     build_choice_buttons,

@@ -13,7 +13,7 @@ from typing import Any
 from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import Decision, format_argument_lines, turn_id_from_request
 from sophon.errors import NotFound
-from sophon_channels.callback_data import ApprovalPress, build_field_buttons, build_version_buttons
+from sophon_channels.approval_buttons import ApprovalPress, build_field_buttons, build_version_buttons
 from sophon_channels.contract import Button, Channel, ChatLocation, InboundMessage, OutboundMessage, Person
 from sophon_channels.short_codes import generate_code
 from sophon_hosting.channels.approval_codes import CodedApproval

@@ -10,7 +10,7 @@ from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import InputError
 from sophon.settings.loader import SETTINGS_FILE_NAME
 from sophon.settings.sources.json_files import ROOT_KEY, parse_strict_json
-from sophon.settings.types.json_types import is_mapping
+from sophon.settings.types.json_type_checks import is_mapping
 from sophon.snapshots.link_safe_files import FileContent, replace_file
 from sophon_hosting.cli.global_options import GlobalOptions
 

@@ -12,7 +12,7 @@ from sophon.stores.sessions.contract import SessionStore, SessionSummary
 from sophon.stores.sessions.copy_limits import check_room_for_session
 from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden
-from sophon_hosting.client_api.session_scope import (
+from sophon_hosting.client_api.scoped_session_ids import (
     SCOPE_SEPARATOR,
     is_channel_session_id,
     to_client_session_id,
@@ -32,7 +32,7 @@ NO_SESSION = ""
 
 
 class UserSessions:
-    """The sessions that one user may name. `session_scope` says which id names which stored session.
+    """The sessions that one user may name. `scoped_session_ids` says which id names which stored session.
 
     `knows_all`: the user is an operator, who reads everything somewhere; what belongs to others raises Forbidden. The
     ids of the sessions of chats are reserved for the `channels`. A stored id with a scope is known to operators only:

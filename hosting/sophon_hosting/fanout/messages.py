@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeAlias, cast, get_args
 import orjson
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.settings.types.json_types import is_list
+from sophon.settings.types.json_type_checks import is_list
 
 FRAME_VERSION = 1
 

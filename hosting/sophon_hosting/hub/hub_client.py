@@ -9,7 +9,7 @@ from sophon.errors import SessionTaken
 from sophon.events import SessionDeleted, event_type
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.session_scope import to_client_events
+from sophon_hosting.client_api.scoped_session_ids import to_client_events
 from sophon_hosting.client_api.user_sessions import SESSION_TRIES
 from sophon_hosting.events.missed_events import MissedEvents
 from sophon_hosting.events.wire_event import WireEvent

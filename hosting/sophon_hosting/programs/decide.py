@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.composition.configured_parts import create_skill_catalog
+from sophon.composition.part_factories import create_skill_catalog
 from sophon.decisions import decide as decide_strategy
 from sophon.decisions import is_low_intent
 from sophon.decisions.fast_paths.families import FAMILIES, FastPathFamily

@@ -8,7 +8,7 @@ from sophon.services import Services
 from sophon_hosting.queue.contract import QueueEntry, QueueStatistics, ReservedSlot
 from sophon_hosting.queue.drain_rate import PendingDrains
 from sophon_hosting.queue.in_memory import DEFAULT_CAPACITY, DEFAULT_MAX_DELIVERIES
-from sophon_hosting.queue.known_counts import KnownCounts
+from sophon_hosting.queue.shared_admission import KnownCounts
 
 DEFAULT_LEASE_SECONDS = 30.0
 """Default duration of a delivery lease."""

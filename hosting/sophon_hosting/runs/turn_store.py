@@ -27,7 +27,7 @@ from sophon.stores.unit_of_work import Write, WriteKind
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.staged_writes import StagedWrite
 from sophon_hosting.runs.active_runs import ActiveRun
-from sophon_hosting.store.approval_requests import insert_request
+from sophon_hosting.store.approval_writes import insert_request
 from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.approvals.sql import ApprovalStore
 from sophon_hosting.store.contract import HostStore, host_store

@@ -8,7 +8,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.order_constraints import list_class_names
 from sophon.chain.pipeline import Middleware, Pipeline
 from sophon.chain.placement import Additions
-from sophon.composition.configured_parts import find_memory_folder
+from sophon.composition.part_factories import find_memory_folder
 from sophon.errors import CompositionError
 from sophon.services import Services
 from sophon.settings import GuardsSettings, Settings

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.decisions.reply_checks import Fault, find_fault
+from sophon.decisions.reply_faults import Fault, find_fault
 from sophon.extensions import Key
 from sophon.messages import Message
 from sophon.models.model import Call, ModelRequest, ModelResponse

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from sophon.routing.contract import RouteRequest
 from sophon.routing.model_demotion import ModelDemotions
-from sophon.routing.model_selection import SEED
 from sophon.routing.model_tiers import Tier, TierChoice, TierLimits
 from sophon.routing.profile_of_request import profile_of
 from sophon.routing.route_averages import MIN_SAMPLES, RouteAverages, TierQuality
 from sophon.routing.strategies.tiered import TieredRouting
+from sophon.routing.tier_model_order import SEED
 from sophon.routing.tier_verdicts import find_verdicts, raise_blamed
 from sophon.settings.sections.routing import QualitySettings, RoutingSettings
 

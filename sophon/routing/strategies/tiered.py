@@ -8,10 +8,10 @@ from sophon.models.gateway.provider import Candidate
 from sophon.routing.contract import RouteDecision, RouteRequest
 from sophon.routing.model_demotion import ModelDemotions
 from sophon.routing.model_directory import remove_duplicates
-from sophon.routing.model_selection import ModelSelector
 from sophon.routing.model_tiers import Tier, TierChoice, TierLimits, choose_tier, find_tier_limits, fit_cost
 from sophon.routing.profile_of_request import profile_of
 from sophon.routing.tier_catalog import TierCatalog, estimate_cost
+from sophon.routing.tier_model_order import ModelSelector
 from sophon.settings.sections.routing import RoutingSettings
 
 

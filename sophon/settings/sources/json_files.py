@@ -10,7 +10,7 @@ from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import SettingsError
 from sophon.settings.sources.layers import SettingsLayer
 from sophon.settings.types.introspection import get_field_types, iterate_keys
-from sophon.settings.types.json_types import describe_json_type, is_mapping
+from sophon.settings.types.json_type_checks import describe_json_type, is_mapping
 from sophon.settings.types.secret_references import REDACTED, resolve_file_paths
 from sophon.settings.types.section import SettingsSection
 

@@ -13,7 +13,7 @@ from sophon.settings.types.introspection import (
     get_section_type,
     normalize_key,
 )
-from sophon.settings.types.json_types import SettingPath, is_list, is_mapping
+from sophon.settings.types.json_type_checks import SettingPath, is_list, is_mapping
 from sophon.settings.types.secret_references import is_secret_reference
 
 

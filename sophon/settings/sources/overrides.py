@@ -14,7 +14,7 @@ from sophon.settings.types.introspection import (
     get_section_type,
     normalize_key,
 )
-from sophon.settings.types.json_types import describe_json_type
+from sophon.settings.types.json_type_checks import describe_json_type
 from sophon.settings.types.section import SettingsSection
 from sophon.settings.validation_errors import format_path
 

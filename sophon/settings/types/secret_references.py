@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sophon.security import KNOWN_SECRETS, hide_url_secrets, url_secrets
-from sophon.settings.types.json_types import is_list, is_mapping
+from sophon.settings.types.json_type_checks import is_list, is_mapping
 from sophon.settings.types.section import build_value_error
 
 if TYPE_CHECKING:

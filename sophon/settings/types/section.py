@@ -23,7 +23,7 @@ from typing import (
 )
 
 from sophon._python.plain_values import Accept, NotPlain, build_acceptor
-from sophon.settings.types.json_types import is_mapping
+from sophon.settings.types.json_type_checks import is_mapping
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, TypeAdapter

@@ -18,7 +18,7 @@ from sophon.memory.entities import collect_entities, find_entities
 from sophon.memory.fusion import choose_diverse, decayed, fuse
 from sophon.memory.statements import Statement, normalize_statement
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, MemoryStore, vector_namespace
-from sophon.stores.memories.vector_cache import MAX_VECTORS, MemoryVectorCache
+from sophon.stores.memories.similarity_search import MAX_VECTORS, MemoryVectorCache
 from sophon.stores.vectors.contract import VectorRow, VectorStore
 
 log = logging.getLogger("sophon")

@@ -28,7 +28,7 @@ from sophon.stores.sql.schema_migration import (
     lacks_added_tables,
 )
 from sophon.stores.sql.sqlite_integrity import describe_damage
-from sophon.stores.sql.sqlite_log import find_log_problem
+from sophon.stores.sql.sqlite_log_check import find_log_problem
 from sophon.stores.sql.writer import ThreadConnections, WriterThread
 
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """Integrity check of an SQLite file on a read-only connection of its own, so that a damaged file stays as it is.
 
 SQLite itself does not report a damaged write-ahead log, nor one beside an empty database: it discards them. Both are
-found by `sqlite_log`.
+found by `sqlite_log_check`.
 """
 
 import sqlite3
@@ -13,7 +13,7 @@ from typing import Literal
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.sql.dialects import PAGE_BYTES
-from sophon.stores.sql.sqlite_log import find_log_problem
+from sophon.stores.sql.sqlite_log_check import find_log_problem
 
 MAX_PROBLEMS = 20
 """Problems that a check reports at most."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon import ApprovalRequest, Risk, ToolCall
-from sophon_channels.callback_data import build_approval_buttons
+from sophon_channels.approval_buttons import build_approval_buttons
 from sophon_channels.contract import OutboundMessage
 from sophon_channels.telegram import rendering as telegram
 from sophon_channels.text.markdown import runs_from_markdown

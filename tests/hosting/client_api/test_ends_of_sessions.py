@@ -7,7 +7,7 @@ import pytest
 from sophon.errors import NotFound
 from sophon.events import TaskStarted
 from sophon_hosting.client_api.client_message import ClientMessage
-from sophon_hosting.client_api.session_scope import to_scoped_session_id
+from sophon_hosting.client_api.scoped_session_ids import to_scoped_session_id
 from sophon_hosting.events.wire_event import EventListener, WireEvent
 from sophon_hosting.features.approvals.operations import decide_approval, get_approval, list_approvals
 from sophon_hosting.features.sessions.branches import fork_session

@@ -9,7 +9,7 @@ from sophon.events import Event, Message, ReasoningChunk, StreamChunk, TaskCompl
 from sophon.messages import Usage
 from sophon.stores.contract import Store
 from sophon.testing import VirtualClock
-from sophon_hosting.client_api.session_scope import to_client_event, to_scoped_session_id
+from sophon_hosting.client_api.scoped_session_ids import to_client_event, to_scoped_session_id
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.large_fields import MAX_FIELD_BYTES, cut_payload, referenced_text_id, text_id_from_url
 from sophon_hosting.events.stream_snapshots import CHUNK_CHARACTERS, MAX_INLINE_BYTES, chunk_to_wire_events

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse, ToolCall
-from sophon.composition.configured_parts import find_memory_folder
+from sophon.composition.part_factories import find_memory_folder
 from sophon.stores.memories import workspace_search
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 from sophon_hosting.cli.app import run_command_line

@@ -8,7 +8,7 @@ from typing import Any
 
 from sophon.errors import SophonError
 from sophon_hosting.client_api.client_errors import to_error_payload
-from sophon_hosting.client_api.session_scope import to_scoped_session_id
+from sophon_hosting.client_api.scoped_session_ids import to_scoped_session_id
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import request_shape
 from tests.hosting.http.api_shapes.served import PATIENCE_SECONDS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sophon.models.token_counter import MAX_CACHED_TOOL_SETS
-from sophon.stores.memories.vector_cache import MAX_STATES
+from sophon.stores.memories.similarity_search import MAX_STATES
 from sophon.stores.sql.schema import metadata
 from sophon_hosting.retention import RetentionSweep
 from sophon_hosting.store.factory import host_store_from_url

@@ -7,10 +7,11 @@ import pytest
 
 from sophon import Context, ModelRequest, Pipeline, Services
 from sophon.events import RouteChosen, StageCompleted
-from sophon.learning import classify, complexity_factors
-from sophon.learning.complexity_factors import WEIGHTS
+from sophon.learning import classify
+from sophon.learning import message_complexity as complexity_factors
 from sophon.learning.contract import Vector
 from sophon.learning.hashing_embedder import HashingEmbedder
+from sophon.learning.message_complexity import WEIGHTS
 from sophon.routing.turn_keys import TASK_PROFILE
 from sophon.testing import EventRecorder, FunctionModel
 from sophon_middlewares import CapabilityRouting, Classification, LlmInvoker

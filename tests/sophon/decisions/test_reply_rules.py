@@ -2,10 +2,10 @@
 
 import pytest
 
-from sophon.decisions import reply_checks
-from sophon.decisions.action_claims import NOT_DONE, announce
+from sophon.decisions import reply_faults
 from sophon.decisions.actions import Action
-from sophon.decisions.reply_checks import CHECKS, find_fault, list_parts
+from sophon.decisions.false_action_claims import NOT_DONE, announce
+from sophon.decisions.reply_faults import CHECKS, find_fault, list_parts
 from sophon.decisions.url_outcomes import add_url_outcomes, collect_url_outcomes
 
 SENT = Action("mail.send", {}, "done", "sent", has_effects=True)
@@ -108,7 +108,7 @@ def test_a_fault_is_found(
     fault = find_fault(request_text, reply, actions, results)
     assert fault is not None
     assert fault.check == check
-    monkeypatch.setattr(reply_checks, "CHECKS", [each for each in CHECKS if each != check])
+    monkeypatch.setattr(reply_faults, "CHECKS", [each for each in CHECKS if each != check])
     assert find_fault(request_text, reply, actions, results) is None
 
 

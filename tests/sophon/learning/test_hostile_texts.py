@@ -2,11 +2,11 @@
 
 import pytest
 
-from sophon.decisions.action_claims import announce
-from sophon.decisions.reply_checks import find_fault
-from sophon.learning.complexity_factors import complexity_factors
+from sophon.decisions.false_action_claims import announce
+from sophon.decisions.reply_faults import find_fault
 from sophon.learning.fitness import fitness
 from sophon.learning.form_faults import keeps_format
+from sophon.learning.message_complexity import complexity_factors
 from sophon.memory.statements import parse_statements
 
 SIZE = 300_000

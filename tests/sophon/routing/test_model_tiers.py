@@ -2,7 +2,7 @@
 
 import pytest
 
-from sophon.learning.complexity_factors import measure_confidence
+from sophon.learning.message_complexity import measure_confidence
 from sophon.routing.model_demotion import ModelDemotions
 from sophon.routing.model_tiers import (
     Tier,

@@ -10,7 +10,7 @@ from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.errors import StoreError
 from sophon.learning.feedback import value_of_emojis
 from sophon_channels.access_policy import AccessPolicy
-from sophon_channels.callback_data import parse_callback_data
+from sophon_channels.approval_buttons import parse_callback_data
 from sophon_channels.chat_commands import ChatCommand, parse_command
 from sophon_channels.contract import (
     ButtonPress,

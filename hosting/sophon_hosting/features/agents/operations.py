@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, cast
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.composition.configured_parts import create_agent_runtime
+from sophon.composition.part_factories import create_agent_runtime
 from sophon.errors import NotFound
 from sophon.stores.sub_agents.sub_agent_run import SubAgentRun
 from sophon_hosting.client_api.caller import Caller

@@ -47,9 +47,9 @@ class ConversationImport:
     """Stores conversations of exports for one user.
 
     The id of a session follows from its source and the user, so that a second import of it finds the first.
-    `stored_ids` returns under which ids a session of the user may be stored (see `session_scope`). Conversations whose
-    last change was before `kept_since` are skipped: retention would delete them at once. A model that the user may not
-    choose (`may_choose`) is left to routing.
+    `stored_ids` returns under which ids a session of the user may be stored (see `scoped_session_ids`). Conversations
+    whose last change was before `kept_since` are skipped: retention would delete them at once. A model that the user
+    may not choose (`may_choose`) is left to routing.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from sophon.clock import SystemClock
-from sophon.composition.configured_parts import needs_embedder
+from sophon.composition.part_factories import needs_embedder
 from sophon.errors import InputError, NotFound
 from sophon.extras import install_command
 from sophon.memory.workspace_index import FileChunk

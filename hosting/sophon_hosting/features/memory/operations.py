@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from sophon._python.value_rules import ValueRules
-from sophon.composition.configured_parts import find_memory_folder
+from sophon.composition.part_factories import find_memory_folder
 from sophon.errors import InputError
 from sophon.memory.workspace_index import FileChunk
 from sophon.stores.memories.contract import MemoryEntry

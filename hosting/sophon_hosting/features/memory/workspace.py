@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from sophon.composition.configured_parts import find_memory_folder
+from sophon.composition.part_factories import find_memory_folder
 from sophon.errors import ChangedMeanwhile, InputError, NotFound
 from sophon.memory.workspace import MAX_FILE_BYTES
 from sophon.memory.workspace_templates import HEARTBEAT_FILE, SHARED_FILES, WORKSPACE_TEMPLATES

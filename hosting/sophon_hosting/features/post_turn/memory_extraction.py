@@ -4,7 +4,7 @@ import logging
 from functools import partial
 
 from sophon.chain.pipeline import Next
-from sophon.composition.configured_parts import find_memory_folder
+from sophon.composition.part_factories import find_memory_folder
 from sophon.context import Context
 from sophon.errors import InputError, SophonError
 from sophon.events import MemoryLearned

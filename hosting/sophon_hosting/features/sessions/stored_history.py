@@ -6,7 +6,7 @@ from typing import Any
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.history_view import find_own_text
-from sophon_hosting.client_api.session_scope import to_client_logged_event
+from sophon_hosting.client_api.scoped_session_ids import to_client_logged_event
 from sophon_hosting.events.large_fields import cut_payload
 from sophon_hosting.store.events.logged_event import LoggedEvent
 

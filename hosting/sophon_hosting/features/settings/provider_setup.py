@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.composition.configured_parts import configure_providers
+from sophon.composition.part_factories import configure_providers
 from sophon.composition.setting_references import find_unknown_budgets, find_unknown_evaluator
 from sophon.errors import InputError, SettingsError
 from sophon.models.gateway.provider import Provider

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sophon.composition.configured_parts import list_skill_folders
+from sophon.composition.part_factories import list_skill_folders
 from sophon.errors import InputError, NotFound
 from sophon.skills.catalog import SkillCatalog, SkillSet
 from sophon.skills.skill_package import SkillPackage, SkillProblem

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, TypeAlias, TypeVar
 
-from sophon.composition.configured_parts import create_custom_tool_store
+from sophon.composition.part_factories import create_custom_tool_store
 from sophon.errors import InputError, NotFound
 from sophon.events import CustomToolChanged
 from sophon.settings import Settings

@@ -1,10 +1,15 @@
 """Operations on tools: what a user's turns can use, and the skills of the host."""
 
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from typing import Annotated, Final
 
-from sophon.tools.registry import find_group
+from sophon.tools.registry import Toolbox, find_group
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.events.tool_errors import ToolError
 from sophon_hosting.features.tools.custom_tools import list_own
 from sophon_hosting.features.tools.results import (
     ListedTool,
@@ -17,7 +22,6 @@ from sophon_hosting.features.tools.results import (
     tool_error_to_json,
     tool_to_json,
 )
-from sophon_hosting.features.tools.tool_state import find_last_error, watch_toolbox
 from sophon_hosting.features.tools.usable_tools import list_usable_tools
 from sophon_hosting.json_text import encode_json
 from sophon_hosting.operations.request import Doc, NoFields, Request, WaitSeconds
@@ -93,3 +97,31 @@ def _digest(caller: Caller) -> str:
     """Return the version of the tools that a user may use: a digest of everything that a client is told of them."""
     shown = [tool_to_json(each) for each in list_usable_tools(caller)]
     return sha256(encode_json(shown).encode()).hexdigest()[:VERSION_DIGITS]
+
+
+async def find_last_error(caller: Caller, tool: str) -> ToolError | None:
+    """Return the last error of a tool in a session of the user, for operators in any; None if there was none.
+
+    Without FullHistory it has no text.
+    """
+    for error in caller.host.tool_errors.find(tool):
+        session = await caller.store.sessions.find(error.session_id)
+        is_own = session is not None and session.owner == caller.user.id
+        if is_own or caller.user.operator:
+            return error if caller.view is None else replace(error, text="")
+    return None
+
+
+@contextmanager
+def watch_toolbox(toolbox: Toolbox) -> Generator[asyncio.Event]:
+    """Provide an event that is set when the tools of the process change, in whichever thread."""
+    changed, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def notice() -> None:
+        loop.call_soon_threadsafe(changed.set)
+
+    toolbox.listeners.add(notice)
+    try:
+        yield changed
+    finally:
+        toolbox.listeners.discard(notice)

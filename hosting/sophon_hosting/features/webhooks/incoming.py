@@ -20,7 +20,7 @@ from sophon.traces.trace_context import new_trace_id
 from sophon_channels.contract import Channel
 from sophon_channels.webhook_body import WebhookBodyReader, build_closing_response
 from sophon_hosting.channels.owner_rights import find_client_problem, find_level_problem
-from sophon_hosting.client_api.session_scope import to_scoped_session_id
+from sophon_hosting.client_api.scoped_session_ids import to_scoped_session_id
 from sophon_hosting.features.webhooks.signatures import find_delivery_id, is_signed
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from sophon_hosting.client_api.history_view import HistoryView
-from sophon_hosting.client_api.session_scope import to_client_event, to_client_session_id
+from sophon_hosting.client_api.scoped_session_ids import to_client_event, to_client_session_id
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.hub.protocol.socketio_packets import encode_event_packet
 
@@ -42,7 +42,7 @@ class EncodedEvent:
 class EventEncoder:
     """Encoder of events with a cache of one: the event feed delivers an event to all its listeners before the next.
 
-    The event of a scoped session has one encoding for its owner and one for operators; see `session_scope`.
+    The event of a scoped session has one encoding for its owner and one for operators; see `scoped_session_ids`.
     """
 
     def __init__(self, make_message: EngineMessageFactory) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sophon.composition.configured_parts import list_skill_folders
+from sophon.composition.part_factories import list_skill_folders
 from sophon.errors import StoreError
 from sophon.services import Services
 from sophon.settings import Settings

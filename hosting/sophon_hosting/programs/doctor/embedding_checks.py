@@ -3,7 +3,7 @@
 import importlib.util
 from pathlib import Path
 
-from sophon.composition.configured_parts import needs_embedder
+from sophon.composition.part_factories import needs_embedder
 from sophon.extras import install_command
 from sophon.models.embeddings.sentence_transformers_embedder import DEFAULT_MODEL, find_packaged_model
 from sophon.settings import Settings

@@ -13,10 +13,10 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.queue.contract import Delivery, QueueEntry
 from sophon_hosting.queue.errors import QueueUnavailable
-from sophon_hosting.queue.known_counts import KnownCounts
 from sophon_hosting.queue.postgresql.connection import connect, is_transient
 from sophon_hosting.queue.postgresql.server_calls import ANSWER_SECONDS, Outage, Row, describe_error
 from sophon_hosting.queue.postgresql.statements import Statements
+from sophon_hosting.queue.shared_admission import KnownCounts
 
 POLL_SECONDS = 2.0
 """Longest pause between two looks at the queue: notices may be lost, and leases end without one."""

@@ -14,11 +14,11 @@ from sophon.security import hide_url_secrets
 from sophon.services import Services
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics
 from sophon_hosting.queue.errors import QueueUnavailable
-from sophon_hosting.queue.known_counts import KnownCounts
 from sophon_hosting.queue.postgresql.connection import to_conninfo
 from sophon_hosting.queue.postgresql.dispatcher import Dispatcher, DispatcherOptions
 from sophon_hosting.queue.postgresql.server_calls import ServerCalls
 from sophon_hosting.queue.postgresql.statements import Statement, build_statements
+from sophon_hosting.queue.shared_admission import KnownCounts
 from sophon_hosting.queue.shared_queue import SharedQueue, SharedQueueOptions, read_options
 
 POSITION_LIMIT = 250

@@ -15,7 +15,7 @@ from sophon_hosting.queue.rabbitmq.dead_letter_queue import DeadLetterQueue
 from sophon_hosting.queue.rabbitmq.leases import Leases
 from sophon_hosting.queue.rabbitmq.record_log import RecordLog
 from sophon_hosting.queue.rabbitmq.records import HoldRecord, StoredRecord, TaskRecord, sort_records
-from sophon_hosting.queue.rabbitmq.scheduled_queue import ScheduledQueue
+from sophon_hosting.queue.rabbitmq.restorable_queue import ScheduledQueue
 from sophon_hosting.queue.rabbitmq.scheduler_heartbeat import Heartbeat
 from sophon_hosting.queue.rabbitmq.topology import MAX_ENTRIES
 

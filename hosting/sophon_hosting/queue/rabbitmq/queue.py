@@ -25,7 +25,7 @@ from sophon_hosting.queue.owner_share import may_enter
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection
 from sophon_hosting.queue.rabbitmq.coordinator import Coordinator
 from sophon_hosting.queue.rabbitmq.member import Member, OpenDeliveries
-from sophon_hosting.queue.rabbitmq.scheduled_queue import ScheduledQueue
+from sophon_hosting.queue.rabbitmq.restorable_queue import ScheduledQueue
 from sophon_hosting.queue.rabbitmq.scheduler_heartbeat import Heartbeat
 from sophon_hosting.queue.rabbitmq.topology import CONSUMER_TIMEOUT_SECONDS, Topology
 from sophon_hosting.queue.shared_queue import SharedQueue, SharedQueueOptions, read_options

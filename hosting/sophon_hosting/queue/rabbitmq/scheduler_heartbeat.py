@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Any, cast
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon_hosting.queue.rabbitmq.scheduled_queue import ScheduledQueue
+from sophon_hosting.queue.rabbitmq.restorable_queue import ScheduledQueue
 
 BEAT_SECONDS = 1.0
 """Longest interval between two beats of the process that schedules."""

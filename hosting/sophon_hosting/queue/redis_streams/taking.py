@@ -9,8 +9,8 @@ from sophon.clock import Clock
 from sophon_hosting.background_tasks import BackgroundTasks, end_tasks
 from sophon_hosting.queue.contract import Delivery, EntryKind, NackResult, QueueEntry
 from sophon_hosting.queue.errors import QueueUnavailable
-from sophon_hosting.queue.known_counts import KnownCounts
 from sophon_hosting.queue.redis_streams.connection import RedisConnection
+from sophon_hosting.queue.shared_admission import KnownCounts
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from sophon.errors import NotFound
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.repository import matching
 from sophon.stores.sql.store_part import StorePart
-from sophon_hosting.store.approval_requests import insert_request
+from sophon_hosting.store.approval_writes import insert_request
 from sophon_hosting.store.approvals.approval_record import (
     ApprovalRecord,
     DecisionEvents,

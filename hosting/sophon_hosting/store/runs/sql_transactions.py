@@ -25,7 +25,7 @@ from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork, Write, WriteKind
 from sophon.stores.usage.contract import UsageRow
 from sophon.stores.usage.sql import record_usage
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.store.approval_requests import decide_open_requests
+from sophon_hosting.store.approval_writes import decide_open_requests
 from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.events.sql import add_events, select_last_seq
 from sophon_hosting.store.outbound_rows import add_entries

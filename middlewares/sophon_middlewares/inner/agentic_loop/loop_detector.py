@@ -30,7 +30,7 @@ from sophon.messages import ToolCall
 from sophon.tools.result_masking import mask_ids_and_times
 from sophon.tools.tool import Tool
 from sophon.tools.untrusted_text import unfence_text
-from sophon_middlewares.inner.agentic_loop.loop_rules import (
+from sophon_middlewares.inner.agentic_loop.loop_detector_rules import (
     ALTERNATION_WARNING,
     OVERUSE,
     VETO,

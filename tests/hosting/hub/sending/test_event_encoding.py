@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sophon_hosting.client_api.session_scope import to_scoped_session_id
+from sophon_hosting.client_api.scoped_session_ids import to_scoped_session_id
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.hub.protocol.engineio_transport import TextMessage
 from sophon_hosting.hub.sending.event_encoding import MAX_CACHED_BYTES, EventEncoder

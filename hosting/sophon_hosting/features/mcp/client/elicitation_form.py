@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.settings.types.json_types import is_list, is_mapping
+from sophon.settings.types.json_type_checks import is_list, is_mapping
 
 MAX_FIELDS: Final = 15
 MAX_VALUES: Final = 50

@@ -13,7 +13,7 @@ from mcp_types import JSONRPCResponse
 from mcp_types.methods import validate_server_result
 
 from sophon.invisible_characters import escape_invisible
-from sophon.settings.types.json_types import is_list, is_mapping
+from sophon.settings.types.json_type_checks import is_list, is_mapping
 
 LISTS: Final[Mapping[str, str]] = {
     "tools": "tools/list",

@@ -10,7 +10,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import InvalidArguments
 from sophon.invisible_characters import escape_invisible
-from sophon.settings.types.json_types import is_list, is_mapping
+from sophon.settings.types.json_type_checks import is_list, is_mapping
 from sophon.tools.tool import WIRE_NAME_LIMIT
 
 MAX_DEFINITION_BYTES: Final = 64 * 1024

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import StoreError
-from sophon.stores.sql.sqlite_log import FRAME_HEADER_BYTES, HEADER_BYTES, compute_checksum, find_log_problem
+from sophon.stores.sql.sqlite_log_check import FRAME_HEADER_BYTES, HEADER_BYTES, compute_checksum, find_log_problem
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.databases import SQLITE, copy_database
 

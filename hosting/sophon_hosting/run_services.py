@@ -1,4 +1,4 @@
-"""Execution of runs in a process: taken from the queue, recovered, reconciled with the store, each with one outcome."""
+"""Services that run what a host has accepted: worker, recovery, reconciliation, the end of runs without a worker."""
 
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.placement import place
@@ -6,7 +6,6 @@ from sophon.services import Services
 from sophon.task_types import TaskType
 from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.host_chain import build_named_chain
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.queue.opening import QueueOpening
@@ -94,19 +93,3 @@ class RunExecution:
 
     def _place_checkpoints(self, chain: Pipeline) -> Pipeline:
         return place(chain, [Checkpoints(self._active_runs, self._event_bus)])
-
-
-class AgentChains:
-    """Chains that definitions of agents name, each built once, with the checkpoints of a host."""
-
-    def __init__(self, services: Services, active_runs: ActiveRuns, event_bus: EventBus) -> None:
-        self._services, self._active_runs, self._event_bus = services, active_runs, event_bus
-        self._chains: dict[str, Pipeline] = {}
-
-    def find(self, name: str) -> Pipeline:
-        """Return a chain by its name. Raises NotFound."""
-        chain = self._chains.get(name)
-        if chain is None:
-            named = build_named_chain(self._services, name)
-            chain = self._chains[name] = place(named, [Checkpoints(self._active_runs, self._event_bus)])
-        return chain

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import ApprovalGate
 from sophon.clock import Clock
-from sophon.composition.configured_parts import (
+from sophon.composition.part_factories import (
     collect_problems,
     create_skill_catalog,
     create_store,
