@@ -44,7 +44,7 @@ from sophon.stores.factory import StoreFactory, store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
-from sophon.turn import option_checks as options
+from sophon.turn import option_checks
 from sophon.turn.provenance import list_message_sources, note_untrusted_source
 from sophon.turn.session_log import SessionLog
 from sophon.turn.system_prompt import DEFAULT_INSTRUCTIONS
@@ -268,7 +268,7 @@ class Services:
         Raises InputError for an empty message, more images than `MAX_IMAGES`, an unknown planning mode, a ceiling above
         the hard limit or a temperature out of its range, NotFound for an unknown model.
         """
-        options.check_turn_arguments(
+        option_checks.check_turn_arguments(
             text,
             images,
             attachments,
@@ -288,7 +288,7 @@ class Services:
         session_id = session_id or self.clock.new_id()
         if data_owner is None:
             data_owner = data_owner_of_turn(principal or "", session_id, group=group)
-        limit = None if max_iterations is None else options.check_max_iterations(max_iterations, self.settings)
+        limit = None if max_iterations is None else option_checks.check_max_iterations(max_iterations, self.settings)
         ctx = Context(
             services=self,
             stopwatch=Stopwatch(self.clock),
@@ -302,9 +302,9 @@ class Services:
             channel=channel,
             stream=stream,
             model=model,
-            planning=None if planning is None else options.parse_planning_mode(planning),
+            planning=None if planning is None else option_checks.parse_planning_mode(planning),
             max_iterations=limit,
-            temperature=None if temperature is None else options.check_temperature(temperature),
+            temperature=None if temperature is None else option_checks.check_temperature(temperature),
             started_at=self.clock.now(),
             has_listeners=self.has_listeners,
             messages=messages,
@@ -313,7 +313,7 @@ class Services:
         if tags:
             from sophon.routing.message_tags import MESSAGE_TAGS  # lazy: few messages have tags
 
-            ctx.put(MESSAGE_TAGS, options.check_tags(tags))
+            ctx.put(MESSAGE_TAGS, option_checks.check_tags(tags))
         for source in list_message_sources(user) if images or attachments else ():
             note_untrusted_source(ctx, source)
         return ctx

@@ -7,8 +7,7 @@ import pytest
 
 from sophon import Context, ModelRequest, Pipeline, Services
 from sophon.events import RouteChosen, StageCompleted
-from sophon.learning import classify
-from sophon.learning import message_complexity as complexity_factors
+from sophon.learning import classify, complexity_factors
 from sophon.learning.contract import Vector
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.message_complexity import WEIGHTS

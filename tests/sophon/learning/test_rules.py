@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.learning import TASK_TYPES, classify, complexity, compute_tier, fitness
-from sophon.learning import message_complexity as complexity_factors
+from sophon.learning import TASK_TYPES, classify, complexity, complexity_factors, compute_tier, fitness
 from sophon.learning.message_complexity import WEIGHTS
 
 

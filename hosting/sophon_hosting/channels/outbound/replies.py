@@ -12,7 +12,7 @@ from sophon_channels.contract import Channel, OutboundMessage
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.outbound.entries import build_entries
 from sophon_hosting.channels.recipients import recipient_of_run
-from sophon_hosting.runs import answer_entries as outbound
+from sophon_hosting.runs import answer_entries
 from sophon_hosting.store.runs.contract import FinalStatus, Run, RunOutcome
 
 ERROR_NOTICE_INTERVAL = timedelta(seconds=60)
@@ -36,7 +36,7 @@ class ReplyBuilder:
         """Return the entries for a run's outcome; none for a suppressed error or a run without a chat."""
         channel, chat = self._channels.get(run.channel), str(run.origin.get("chat") or "")
         if channel is None or not chat:
-            return outbound.build_answer_entries(run, outcome)
+            return answer_entries.build_answer_entries(run, outcome)
         if (
             outcome.error is not None
             and run.origin.get("kind") == "group"

@@ -3,11 +3,17 @@
 from typing import Final
 
 from sophon.security.heuristics.rule import HeuristicRule
-from sophon.security.heuristics.rules import commands, credentials, exfiltration, obfuscation, takeover
-from sophon.security.heuristics.rules import prompt_injection as texts
+from sophon.security.heuristics.rules import (
+    commands,
+    credentials,
+    exfiltration,
+    obfuscation,
+    prompt_injection,
+    takeover,
+)
 
 RULES: Final[tuple[HeuristicRule, ...]] = (
-    *texts.RULES,
+    *prompt_injection.RULES,
     *obfuscation.RULES,
     *commands.RULES,
     *credentials.RULES,

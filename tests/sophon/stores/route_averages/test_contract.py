@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sophon.stores.contract import Store
-from sophon.stores.route_averages import route_average as contract
+from sophon.stores.route_averages import route_average
 from sophon.stores.route_averages.route_average import RouteAverage, RouteObservation
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -58,4 +58,4 @@ async def test_the_average_that_was_updated_longest_ago_makes_room(store: Store,
     for number, name in enumerate(["b", "a", "b", "c"]):
         await store.route_averages.add([observed(name, at=NOW + timedelta(seconds=number), quality=1.0)])
     assert [each.model for each in await store.route_averages.list_all()] == ["b", "c"]
-    assert contract.MAX_KEYS == 10_000
+    assert route_average.MAX_KEYS == 10_000
