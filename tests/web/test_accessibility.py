@@ -12,7 +12,7 @@ from tests.web.driving import TEA, turn, write
 from tests.web.test_looks import THEMES, findings_in
 from tests.web.views import VIEWS
 
-ROUTER = Path(__file__).parents[2] / "hosting" / "web" / "src" / "model" / "router.ts"
+PAGES = Path(__file__).parents[2] / "hosting" / "web" / "src" / "features" / "pages.ts"
 MODES: dict[str, dict[str, Any]] = {
     "desktop": {},
     "phone": {"viewport": {"width": 390, "height": 800}, "has_touch": True},
@@ -82,10 +82,14 @@ async def furnish(page: Page, url: str) -> None:
     await expect(page.locator(".turn.completed")).to_have_count(1)
 
 
+def source_of(module: str) -> str:
+    return next(PAGES.parent.glob(f"{module}.ts*")).read_text()
+
+
 def test_every_view_of_the_page_is_in_the_list() -> None:
-    pages = re.search(r"const PAGES = \[([^\]]*)\]", ROUTER.read_text())
-    assert pages is not None
-    assert sorted(re.findall(r'"(\w+)"', pages[1])) == sorted(view.path for view in VIEWS)
+    imported = re.findall(r'from "\./(.+)"', PAGES.read_text())
+    names = [re.findall(r'name: "(\w+)"', source_of(each)) for each in imported]
+    assert sorted(each[0] for each in names) == sorted(view.path for view in VIEWS)
 
 
 @pytest.mark.parametrize("mode", MODES)
