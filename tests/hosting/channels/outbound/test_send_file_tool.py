@@ -20,6 +20,7 @@ from sophon_hosting.channels.outbound.send_file_tool import (
     detect_media_type,
 )
 from sophon_hosting.host import RunRequest
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.channels.conftest import Brain
@@ -194,8 +195,8 @@ async def test_a_turn_from_elsewhere_has_no_chat_to_send_to(start, report: Path)
     assert await running.store.outbox.list(channel="synthetic") == []
 
 
-def test_without_a_channel_there_is_no_such_tool() -> None:
-    services = Services()
+def test_without_a_channel_there_is_no_such_tool(tmp_path: Path) -> None:
+    services = Services(store=host_store_from_url("memory://", folder=tmp_path))
     assert ChannelSupervisor(services, []).channels == []
     assert TOOL_NAME not in services.registry
 

@@ -81,8 +81,8 @@ def test_programs_of_skills_are_named_while_they_have_the_rights_of_the_host(tmp
     assert (found.grade, "(tax-forms.fill) have the rights of this account" in found.text) == ("warning", True)
     assert (needs_sandbox(plain), needs_sandbox(confined)) == (False, True)
     assert list(check_skill_programs(confined)) == []
-    assert plain.skills is not None
-    plain.skills.set_enabled("tax-forms", False)
+    assert plain.assistant.skills is not None
+    plain.assistant.skills.set_enabled("tax-forms", False)
     assert list(check_skill_programs(plain)) == []
 
 

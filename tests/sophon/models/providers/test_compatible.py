@@ -219,7 +219,7 @@ async def test_another_address_is_taken_from_the_variable_that_litellm_reads(ser
 
 @pytest.fixture
 def without_litellm(monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("discovery", "factory"):
+    for place in ("discovery", "provider_factory"):
         monkeypatch.setattr(f"sophon.models.providers.{place}.is_litellm_installed", lambda: False)
 
 

@@ -13,6 +13,8 @@ from sophon.clock import SystemClock
 from sophon.testing import EventRecorder, ScriptedModel
 from sophon_hosting.features.mcp.client.server_status import ServerStatus
 from sophon_hosting.features.mcp.client.supervisor import McpSupervisor
+from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 
 SERVER = str(Path(__file__).with_name("misbehaving_server.py"))
@@ -60,11 +62,14 @@ class Site:
             "ToolFilter": {"Top": 60},
             **settings,
         }
-        self.services = services or Services(settings=base, approvals=self.gate, models=ScriptedModel([]))
+        self.store = host_store(services) if services else host_store_from_url("memory://", folder=Path())
+        self.services = services or Services(
+            settings=base, approvals=self.gate, models=ScriptedModel([]), store=self.store
+        )
         self.supervisor = McpSupervisor(
             self.services.settings,
             toolbox=self.services.toolbox,
-            states=self.services.store.channel_state,
+            states=self.store.channel_state,
             clock=QuickClock(),
             environment={"PATH": "/usr/bin", "CANARY": "a-secret-value"},
             folder=folder or Path(),
@@ -101,12 +106,14 @@ class Site:
 @asynccontextmanager
 async def running(*servers: dict[str, Any], **more: Any) -> AsyncIterator[Site]:
     site = Site(*servers, **more)
+    await site.store.open()
     site.supervisor.start()
     await site.supervisor.wait_settled(30)
     try:
         yield site
     finally:
         await site.supervisor.stop()
+        await site.store.close()
 
 
 def bad(name: str = "bad", *arguments: str, **more: Any) -> dict[str, Any]:
