@@ -1,4 +1,4 @@
-"""Complexity of a prompt by clawft's first formula; the default one is that of `complexity_factors`."""
+"""Complexity of a prompt by clawft's first formula; the default one is in `message_complexity`."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a feature adds to a host, in one object: operations, tools, and services that start and stop with it."""
+"""Declaration of what a feature adds to a host: operations, tools, services that start and stop with it, and more."""
 
 import enum
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -107,8 +107,8 @@ class Feature:
     the entries that a run's outcome leaves, `event_rows` returns what builds the rows of events, and `record_use` what
     receives the use of each run; the last two return None where there is nothing to do, and one feature alone may do
     it. `session_work` returns what ends the work that belongs to a session which is being deleted, `loops` what runs as
-    long as a host, off the record too. Without
-    `tools_need_host` the tools are offered to turns without a host, too, as those of `sophon chat`.
+    long as a host, off the record too. Without `tools_need_host` the tools are offered to turns without a host, too, as
+    those of `sophon chat`.
 
     `middlewares` returns those that the feature adds to each chain of a host: they stand where `sophon.chain.placement`
     puts them by the constraints of their classes.

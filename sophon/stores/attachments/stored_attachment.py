@@ -1,4 +1,4 @@
-"""The contract of attachments: the bytes of files, who owns them, and the sessions whose messages have them.
+"""Stored attachments: the bytes of files, who owns them, and the sessions whose messages have them.
 
 A file is stored in one transaction: it is there whole, or not at all. As long as no session uses it, it is unsent and
 expires; afterwards it lives as long as one of its sessions.

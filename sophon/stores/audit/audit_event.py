@@ -1,4 +1,4 @@
-"""The contract of the audit log: append-only entries in one hash chain (`sophon.security.audit.audit_chain`)."""
+"""Events and filter of the audit log: append-only entries in one hash chain (`sophon.security.audit.audit_chain`)."""
 
 import secrets
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The contract of the leases: names that one holder at a time has, until it releases them or stops renewing them.
+"""Leases: names that one holder at a time has, until it releases them or stops renewing them.
 
 What only one process of several may do, as firing schedules, is done by the holder of a lease of that name. A host
 process holds `host:<id>` as long as it lives, so that others can count the hosts.

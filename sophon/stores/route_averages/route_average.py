@@ -1,4 +1,4 @@
-"""The contract of the moving averages of routing: how a model did, per tier and task type."""
+"""Moving averages of routing: how a model did, per tier and task type."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The contract of the snapshots' metadata: append-only entries in one hash chain per owner of the files."""
+"""Metadata of snapshots: append-only entries in one hash chain per owner of the files."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The contract of the ledger of sub-agents: a row per sub-agent, below the run of its turn."""
+"""Run of a sub-agent: a row per sub-agent, below the run of its turn."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""The text store's contract: the large texts of a session, each stored once under the hash of its content.
+"""Large texts of a session, each stored once under the hash of its content.
 
 A message, an event, a run's outcome and a checkpoint that hold the same large text refer to one stored copy.
 """

@@ -1,4 +1,4 @@
-"""The contract of the traces of turns."""
+"""Traces of turns, as they are written, and the totals of turns."""
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.traces.trace import Trace

@@ -1,4 +1,4 @@
-"""The contract of the trajectories, and of the feedback on the answers of runs."""
+"""Trajectories, as they are written, and the feedback on the answers of runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the goal engine needs of a host."""
+"""Protocol of the host that the goal engine needs: accept and cancel runs."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""What people do with goals: create, pause, resume, cancel; each is a change of the stored goal and an event.
+"""Actions of people on goals: create, pause, resume, cancel; each is a change of the stored goal and an event.
 
 A host that works on the goal reacts to the change; without one it is found at the next start.
 """

@@ -1,4 +1,4 @@
-"""The goals of a store, for who has a store and loads no SQLAlchemy by being imported."""
+"""Accessor of the repository of goals in a host's store; importing it loads no SQLAlchemy."""
 
 from typing import TYPE_CHECKING, cast
 

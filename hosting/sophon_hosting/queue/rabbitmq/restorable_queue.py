@@ -1,4 +1,4 @@
-"""Scheduled queue: the queue in memory of the process that schedules, filled from the records of the broker."""
+"""Restorable queue: the queue in memory of the process that schedules, filled from the records of the broker."""
 
 import itertools
 from collections.abc import Generator, Mapping

@@ -1,4 +1,4 @@
-"""The contract of the API tokens: a digest per token, never the token itself."""
+"""API token: a digest per token, never the token itself."""
 
 from datetime import datetime
 

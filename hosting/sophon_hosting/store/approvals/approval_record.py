@@ -1,4 +1,4 @@
-"""The approval store's contract: approval requests and their decisions."""
+"""Record of an approval: the request and its decision."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import field

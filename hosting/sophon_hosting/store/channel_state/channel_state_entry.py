@@ -1,4 +1,4 @@
-"""The channel state's contract: small values that channels keep across restarts, each under its own key."""
+"""State of channels: small values that channels keep across restarts, each under its own key."""
 
 from collections.abc import Mapping
 from dataclasses import field

@@ -1,4 +1,4 @@
-"""The event log's contract: the durable events of each session in order, so that a client can catch up."""
+"""Events of the log: the durable events of each session in order, so that a client can catch up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field

@@ -1,4 +1,4 @@
-"""Contract of the search in messages: what people and the agent said in the conversations of one owner."""
+"""Hits of the search in messages: what people and the agent said in the conversations of one owner."""
 
 from collections.abc import Sequence
 from datetime import datetime
