@@ -16,12 +16,22 @@ from sophon_hosting.store.runs.contract import LogWrite
 from sophon_hosting.store.runs.sql_transactions import checkpoint_write
 
 
+class _Collecting:
+    """The database of a turn, as far as repositories write to it."""
+
+    def __init__(self) -> None:
+        self.writes: list[Write] = []
+
+    async def add(self, write: Write) -> None:
+        self.writes.append(write)
+
+
 async def collect(repository: object, write: Callable[..., Awaitable[object]]) -> list[Write]:
     """Return what `write` writes to a repository of an SQL store, without storing it."""
     assert isinstance(repository, TurnRepository)
-    writes: list[Write] = []
-    await write(repository.collecting(writes.append))
-    return writes
+    collecting = _Collecting()
+    await write(repository.over(lambda database: collecting))
+    return collecting.writes
 
 
 async def store_checkpoint(store: Store, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> None:

@@ -10,7 +10,6 @@ from sophon.clock import Clock
 from sophon.security.sliding_windows import RateExceeded, RateLimit
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.rate_windows.window_rules import check_window
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import TurnRepository
@@ -25,10 +24,6 @@ class SqlRateWindowStore(TurnRepository):
     """The rate windows of an `SqlStore`; see `RateWindowStore`."""
 
     kind = WriteKind.RATE
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        super().__init__(database)
-        self._clock = clock
 
     async def reserve(self, limits: Sequence[RateLimit]) -> list[int] | RateExceeded:
         """See `RateWindowStore.reserve`."""

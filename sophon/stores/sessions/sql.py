@@ -102,6 +102,7 @@ class SqlSessionStore(Repository):
         if not records:
             return await self._database.read(partial(select_last_seq, session_id=session_id))
         new = assign_seqs(records, 0, self._clock.now())
+        fence = fence or self._database.fence
         fences = [fence] if fence is not None else []
         return await self._database.write(
             partial(_append, self._parts, session_id=session_id, new=new, owner=owner, fences=fences)

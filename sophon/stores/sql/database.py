@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sophon._python.private_files import create_private_file, make_private_folder, tighten_file
 from sophon.errors import SophonError, StoreError, StoreUnavailable
 from sophon.stores.health import StoreHealth
+from sophon.stores.run_fence import RunFence
 from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, describe_url, enable_wal
 from sophon.stores.sql.errors import to_runtime_error, to_store_error
 from sophon.stores.sql.older_hosts import check_no_older_hosts
@@ -30,6 +31,7 @@ from sophon.stores.sql.schema_migration import (
 from sophon.stores.sql.sqlite_integrity import describe_damage
 from sophon.stores.sql.sqlite_log_check import find_log_problem
 from sophon.stores.sql.writer import ThreadConnections, WriterThread
+from sophon.stores.unit_of_work import Write
 
 T = TypeVar("T")
 
@@ -54,6 +56,9 @@ class Database:
     Every later read sees what a completed write wrote. `health` learns from every operation whether the database is
     available. `added` are the groups of tables that its schema has beside those of a chain.
     """
+
+    fence: RunFence | None = None
+    """In whose name sessions and journals are written; None: in nobody's."""
 
     def __init__(
         self,
@@ -101,6 +106,10 @@ class Database:
         Raises StoreUnavailable.
         """
         raise NotImplementedError
+
+    async def add(self, write: Write) -> None:
+        """Store a small write that returns nothing: now, or in the database of a turn with its next transaction."""
+        await self.write(write.apply)
 
     async def run_outside_transaction(self, work: Callable[[DBAPIConnection], T]) -> T:
         """Run `work` with a reader's driver connection, on which no transaction is open. Raises StoreUnavailable."""

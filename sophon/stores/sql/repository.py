@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterable, Mapping
 from copy import copy
 from itertools import islice
-from typing import ClassVar, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 from sqlalchemy import Column, ColumnElement, Connection
 
@@ -17,34 +17,27 @@ KEYS_PER_QUERY: Final = 500
 """Databases limit the number of parameters of a statement."""
 
 
-class TurnRepository:
-    """A repository with writes that return nothing and need no transaction of their own."""
-
-    kind: ClassVar[WriteKind]
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._collect: Callable[[Write], None] | None = None
-
-    def collecting(self, collect: Callable[[Write], None]) -> Self:
-        """Return the same repository, whose `_add` hands a write to `collect` instead of storing it."""
-        view = copy(self)
-        view._collect = collect
-        return view
-
-    async def _add(self, work: Callable[[Connection], object]) -> None:
-        """Store what `work` writes: now, in a transaction of its own, or with those who collect it."""
-        if self._collect is None:
-            await self._database.write(work)
-        else:
-            self._collect(Write(self.kind, work))
-
-
 class Repository:
     """A repository of an `SqlStore`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
+
+    def over(self, wrap: Callable[[Database], Any]) -> Self:
+        """Return the same repository over what `wrap` makes of its database, as that of a turn."""
+        view = copy(self)
+        view._database = wrap(self._database)
+        return view
+
+
+class TurnRepository(Repository):
+    """A repository with writes of turns that return nothing and need no transaction of their own."""
+
+    kind: ClassVar[WriteKind]
+
+    async def _add(self, work: Callable[[Connection], object]) -> None:
+        """Store what `work` writes: now, in a transaction of its own, or with the next one of a turn."""
+        await self._database.add(Write(self.kind, work))
 
 
 def matching(wanted: Mapping[Column[T], T | None]) -> list[ColumnElement[bool]]:

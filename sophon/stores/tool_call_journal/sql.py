@@ -40,6 +40,7 @@ class SqlJournal(Repository):
 
     async def delete(self, run_id: str, *, fence: RunFence | None = None) -> None:
         """See `Journal.delete`."""
+        fence = fence or self._database.fence
         fences = [fence] if fence is not None else []
         await self._database.write(partial(_delete, self._parts, run_id=run_id, fences=fences))
 

@@ -11,8 +11,10 @@ from sophon.services import Services
 from sophon.stores.sql.store_part import StorePart
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.host import Host
-from sophon_hosting.runs.turn_store import WaitingStore
+from sophon_hosting.runs.active_runs import ActiveRun
+from sophon_hosting.runs.turn_store import TurnStore
 from sophon_hosting.store.api_tokens.sql import ApiTokenStore
 from sophon_hosting.store.contract import HostStore, host_store
 from sophon_hosting.store.events.logged_event import LoggedEvent
@@ -108,8 +110,9 @@ async def test_a_part_is_found_by_its_class_alone() -> None:
     assert store.part(ApiTokenStore) is store.api_tokens
     with pytest.raises(LookupError, match="StorePart is no part of the store"):
         store.part(StorePart)
-    waiting = WaitingStore(store, VirtualClock(), lambda: True)
-    assert await waiting.part(ApiTokenStore).list() == []
+    clock = VirtualClock()
+    turn = TurnStore(ActiveRun("r"), "s", EventBus(store.events, store.runs, clock), store, clock)
+    assert await turn.part(ApiTokenStore).list() == []
 
 
 @pytest.mark.parametrize("is_open", [False, True])
