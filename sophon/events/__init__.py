@@ -9,17 +9,14 @@ event is made.
 from sophon.events.agents import AgentSelected, AgentState, SubAgentChanged
 from sophon.events.approvals import ApprovalRequested, ApprovalResolved, GuardDecision, GuardVerdict
 from sophon.events.base import Emit, Event, EventSink, NullEventSink, event_from_wire, event_type, event_types
-from sophon.events.memory import MemoryFlush, MemoryLearned, MemoryRecalled
+from sophon.events.memory import MemoryFlush, MemoryRecalled
 from sophon.events.models import BudgetAlert, ModelAttempt, ModelFallback, ProviderExcluded
-from sophon.events.plans import GoalChanged, PlanProposed, PlanStepChanged, StepStatus
+from sophon.events.plans import PlanProposed, PlanStepChanged, StepStatus
 from sophon.events.routing import DecisionMade, RouteChosen, Stage, StageCompleted
-from sophon.events.schedules import ScheduleChanged, ScheduleFired
-from sophon.events.sessions import AnswerUndelivered, FeedbackRecorded, SessionChanged, SessionDeleted, SessionTitled
+from sophon.events.sessions import AnswerUndelivered, FeedbackRecorded, SessionChanged, SessionDeleted
 from sophon.events.streaming import Reasoning, ReasoningChunk, StreamChunk, StreamCompleted, StreamReset
 from sophon.events.tools import (
     CustomToolChanged,
-    McpRequested,
-    McpServerChanged,
     SkillLoaded,
     SkillsOffered,
     ToolCallCompleted,
@@ -56,14 +53,10 @@ __all__ = [
     "Event",
     "EventSink",
     "FeedbackRecorded",
-    "GoalChanged",
     "GuardDecision",
     "GuardVerdict",
     "LoopWarning",
-    "McpRequested",
-    "McpServerChanged",
     "MemoryFlush",
-    "MemoryLearned",
     "MemoryRecalled",
     "Message",
     "ModelAttempt",
@@ -76,11 +69,8 @@ __all__ = [
     "Reasoning",
     "ReasoningChunk",
     "RouteChosen",
-    "ScheduleChanged",
-    "ScheduleFired",
     "SessionChanged",
     "SessionDeleted",
-    "SessionTitled",
     "SkillLoaded",
     "SkillsOffered",
     "Stage",

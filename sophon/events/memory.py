@@ -21,14 +21,6 @@ class MemoryRecalled(Event):
 
 
 @dataclass(slots=True, kw_only=True)
-class MemoryLearned(Event):
-    """Facts that the user stated were stored as memory entries; deleting these entries undoes it."""
-
-    entry_ids: list[str]
-    texts: list[str]
-
-
-@dataclass(slots=True, kw_only=True)
 class MemoryFlush(Event):
     """Durable facts were stored before the messages that hold them were compacted: as memory entries, or as lines of
     `file`, a workspace file.

@@ -1,4 +1,4 @@
-"""Events of plans and goals."""
+"""Events of plans."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
 from sophon.events.details import PlanDetail
-from sophon.events.visibility import Plain, Text
+from sophon.events.visibility import Plain
 from sophon.redaction_hook import redact
 
 StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
@@ -29,16 +29,3 @@ class PlanStepChanged(Event):
 
     def __post_init__(self) -> None:
         self.reason = redact(self.reason)
-
-
-@dataclass(slots=True, kw_only=True)
-class GoalChanged(Event):
-    """A goal has another state, for a reason, or a step of its plan another status. `progress` is in percent."""
-
-    goal_id: Plain
-    state: Plain
-    reason: str = ""
-    title: Text = ""
-    progress: int = 0
-    step: str = ""
-    step_status: Plain = ""

@@ -9,15 +9,6 @@ from sophon.redaction_hook import redact
 
 
 @dataclass(slots=True, kw_only=True)
-class SessionTitled(Event):
-    """The session received a title, from a model or taken from the user's text."""
-
-    in_trace = False
-
-    title: Text
-
-
-@dataclass(slots=True, kw_only=True)
 class SessionChanged(Event):
     """Somebody renamed, pinned or archived the conversation; `title` is what is shown."""
 

@@ -1,16 +1,15 @@
 """The class of an event is its only declaration, and what it declares is consistent."""
 
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events import Event, event_from_wire, event_type, event_types
-from sophon.events.base import Audience
 from sophon.events.field_rules import field_rules
 from sophon.events.visibility import Plain, Text, Visibility
+from tests.event_declarations import check_event_declaration
 
 EVENTS = [each for each in event_types().values() if each.__module__.startswith("sophon.events.")]
 
@@ -31,22 +30,7 @@ class WeatherChanged(Event):
 
 @pytest.mark.parametrize("kind", EVENTS, ids=lambda each: each.wire_name)
 def test_an_event_says_of_itself_all_that_others_must_know(kind: type[Event]) -> None:
-    names = {each.name for each in fields(kind)}
-
-    assert event_type(kind.wire_name) is kind
-    assert (kind.__doc__ or "").split("(")[0].strip(), "its line in docs/protocol.md"
-    assert kind.audience in get_args(Audience)
-    assert {*(kind.unique_by or ()), *kind.omitted_if_empty} <= names
-    assert field_rules(kind).keys() == names
-    assert not (kind.durable and (kind.is_trace or kind.is_live or kind.is_process_local))
-    assert kind.durable or not (kind.is_first or kind.is_final or kind.is_approval or kind.unique_by)
-    assert kind.in_trace or not kind.is_trace
-
-
-@pytest.mark.parametrize("kind", EVENTS, ids=lambda each: each.wire_name)
-def test_ids_and_times_hold_no_content(kind: type[Event]) -> None:
-    content = {name for name, rule in field_rules(kind).items() if rule is not Visibility.PLAIN}
-    assert not {name for name in content if name.endswith(("_id", "_at", "_ms"))}
+    check_event_declaration(kind)
 
 
 def test_a_task_has_three_outcomes_and_ends_with_one_of_them() -> None:

@@ -113,9 +113,11 @@ class Feature:
     `middlewares` returns those that the feature adds to each chain of a host: they stand where `sophon.chain.placement`
     puts them by the constraints of their classes.
 
-    `tables` are repositories with tables of their own, each a `StorePart` as `module:class`; `HostStore.part` returns
-    them. `sweep` deletes what is old of the feature's data. The ids of the sessions that the feature makes begin with
-    one of `session_prefixes` and a hyphen: no user's may. `page` of docs/ is about the feature.
+    `events` are the classes of the events that nothing but the feature emits, each as `module:class`: they are known
+    wherever events are sent, stored and shown. `tables` are repositories with tables of their own, each a `StorePart`
+    as `module:class`; `HostStore.part` returns them. `sweep` deletes what is old of the feature's data. The ids of the
+    sessions that the feature makes begin with one of `session_prefixes` and a hyphen: no user's may. `page` of docs/ is
+    about the feature.
     """
 
     name: str
@@ -129,6 +131,7 @@ class Feature:
     record_use: "Callable[[Services], RecordUse | None] | None" = None
     session_work: "CreateSessionWork | None" = None
     middlewares: "Callable[[Services], Iterable[Middleware]] | None" = None
+    events: Sequence[str] = ()
     tables: Sequence[str] = ()
     sweep: "Sweep | None" = None
     session_prefixes: Sequence[str] = ()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sophon.errors import SettingsError
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from sophon.chain.pipeline import Middleware
+    from sophon.events import Event
     from sophon.services import Services
     from sophon.tools.tool import Tool
     from sophon_hosting.background_loops import CreateLoops
@@ -25,23 +26,38 @@ if TYPE_CHECKING:
 
 @cache
 def load_builtin_features() -> tuple[Feature, ...]:
-    """Return the features of this package, in the order of the documentation."""
-    return tuple(import_module(f"sophon_hosting.features.{name}.feature").FEATURE for name in FEATURES)
+    """Return the features of this package, in the order of the documentation; their events are known then."""
+    features = tuple(import_module(f"sophon_hosting.features.{name}.feature").FEATURE for name in FEATURES)
+    load_event_types(features)
+    return features
 
 
 @cache
 def load_features() -> tuple[Feature, ...]:
     """Return the features of this package, and behind them the installed ones, by the names of their entry points.
 
-    Loaded once. Raises SettingsError for an entry point that cannot be loaded, or is no Feature.
+    Loaded once; `sophon.events` knows the events of all of them then. Raises SettingsError for an entry point that
+    cannot be loaded, or is no Feature.
     """
-    installed: list[Feature] = []
+    builtin, installed = load_builtin_features(), list[Feature]()
     for name, entry in sorted(find_entry_points(FEATURES_GROUP).items()):
         found = load_entry_point(entry)
         if not isinstance(found, Feature):
             raise SettingsError([f"the entry point {name!r} in {FEATURES_GROUP} is no Feature"])
         installed.append(found)
-    return (*load_builtin_features(), *installed)
+    load_event_types(installed)
+    return (*builtin, *installed)
+
+
+def load_event_types(features: Iterable[Feature]) -> "list[type[Event]]":
+    """Return the classes of the events of features, importing them, which makes them known by their names."""
+    return [load_class(path) for each in features for path in each.events]
+
+
+def load_class(path: str) -> Any:
+    """Return the class `module:class`, importing the module."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
 
 
 @cache

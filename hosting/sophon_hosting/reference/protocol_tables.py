@@ -8,7 +8,7 @@ from sophon.events import Event, event_types
 from sophon.events.field_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
 from sophon_hosting.client_api.client_errors import HTTP_STATUS_BY_CODE
-from sophon_hosting.features.registry import builtin_operations
+from sophon_hosting.features.registry import builtin_operations, load_builtin_features, load_event_types
 from sophon_hosting.operations.doc_tables import describe_type, docstring, render_table
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import NoFields, request_shape
@@ -56,10 +56,11 @@ def error_codes_table() -> str:
 
 
 def list_event_types() -> Sequence[type[Event]]:
-    """Return the event classes of the framework, by area, in the order of their declaration."""
+    """Return the event classes of the framework, by area, in the order of their declaration, then those of features."""
     own = [each for each in event_types().values() if each.__module__.startswith(EVENT_PACKAGE)]
     areas = {f"{EVENT_PACKAGE}{area}": place for place, area in enumerate(FIRST_AREAS)}
-    return sorted(own, key=lambda each: areas.get(each.__module__, len(areas)))
+    ordered = sorted(own, key=lambda each: areas.get(each.__module__, len(areas)))
+    return [*ordered, *load_event_types(load_builtin_features())]
 
 
 def _describe_request(model: "type[BaseModel]") -> str:

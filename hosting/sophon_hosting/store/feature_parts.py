@@ -12,5 +12,5 @@ REGISTRY = "sophon_hosting.features.registry"
 @cache
 def load_feature_parts() -> tuple[type[StorePart], ...]:
     """Return the classes of `Feature.tables`, importing them, in the order in which they are asked about a session."""
-    paths = [path for feature in import_module(REGISTRY).load_features() for path in feature.tables]
-    return tuple(getattr(import_module(module), name) for module, _, name in (path.partition(":") for path in paths))
+    registry = import_module(REGISTRY)
+    return tuple(registry.load_class(path) for feature in registry.load_features() for path in feature.tables)

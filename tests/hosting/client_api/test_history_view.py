@@ -9,13 +9,14 @@ import pytest
 
 from sophon import Message, Risk, ToolCall
 from sophon.approvals import ApprovalRequest, Decision, Escalation
-from sophon.events import Event, event_types
+from sophon.events import Event
 from sophon.events.field_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn.history_redaction import HIDDEN
 from sophon_hosting.client_api.history_view import HistoryView
 from sophon_hosting.json_text import encode_json
+from sophon_hosting.reference.protocol_tables import list_event_types
 from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.runs.contract import Run, RunError
 
@@ -23,7 +24,7 @@ SECRET = "the salary of Ada"
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 VIEW = HistoryView()
 TASK = Run("r", "s", "ada", "hub", text=SECRET)
-EVENTS = [each for each in event_types().values() if each.__module__.startswith("sophon.events.")]
+EVENTS = list_event_types()
 
 
 def value_of(rule: FieldRule, type_name: str) -> Any:
@@ -66,15 +67,21 @@ def test_what_may_be_read_by_whom_is_what_the_classes_of_events_declare() -> Non
     texts = {
         f"{kind.wire_name}.{name}"
         for kind in EVENTS
+        if kind.__module__.startswith("sophon.events.")
         for name, rule in field_rules(kind).items()
         if rule not in (Visibility.PLAIN, Visibility.CONTENT)
     }
     assert texts == {
         *("message.content", "task_queued.text", "task_queued.attachments", "stream_chunk.text"),
         *("task_completed.text", "task_failed.text", "task_failed.error", "task_cancelled.text"),
-        *("session_titled.title", "session_changed.title", "goal_changed.title"),
-        *("schedule_fired.title", "schedule_changed.title", "plan_proposed.plan", "approval_requested.escalation"),
+        *("session_changed.title", "plan_proposed.plan", "approval_requested.escalation"),
     }
+
+
+def test_of_the_events_of_features_titles_are_texts_of_the_conversation() -> None:
+    features = [kind for kind in EVENTS if kind.__module__.startswith("sophon_hosting.features.")]
+    rules = [(name, rule) for kind in features for name, rule in field_rules(kind).items()]
+    assert {name for name, rule in rules if rule not in (Visibility.PLAIN, Visibility.CONTENT)} == {"title"}
 
 
 def test_an_object_is_shown_key_by_key_and_an_unknown_key_not_at_all() -> None:

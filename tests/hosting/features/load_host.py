@@ -10,7 +10,10 @@ from typing import Any
 import httpx
 
 from sophon import ModelRequest, Services
+from sophon.events import event_type, event_types
 from sophon.testing import FunctionModel
+from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.registry import load_features
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.operations.client import AsyncClient
 from sophon_hosting.store.sql_host_store import SqlHostStore
@@ -22,6 +25,8 @@ async def answer(request: ModelRequest) -> str:
 
 async def visit() -> dict[str, Any]:
     """Start a host, ask it as clients do, and stop it."""
+    load_features()
+    known = sorted(event_types())
     from sophon_load.feature import LOAD_RECORDER  # type: ignore[import-not-found]
     from sophon_load.operations import get_load  # type: ignore[import-not-found]
 
@@ -29,6 +34,8 @@ async def visit() -> dict[str, Any]:
     recorder = server.host.feature_services.find(LOAD_RECORDER)
     assert recorder is not None
     running = [recorder.is_running]
+    heard: list[WireEvent] = []
+    server.host.event_bus.subscribe_all(heard.append, elsewhere=True)
     address = bind_address("127.0.0.1", 0)
     with address.socket:
         await server.start(address)
@@ -46,11 +53,13 @@ async def visit() -> dict[str, Any]:
             await server.shutdown(0)
     running.append(recorder.is_running)
     return {
+        "known": known,
         "status": answered.status_code,
         "answer": answered.json(),
         "called": called,
         "tools": [each["name"] for each in tools],
         "running": running,
+        "events": [[each.name, event_type(each.name).audience, sorted(each.data)] for each in heard],
     }
 
 

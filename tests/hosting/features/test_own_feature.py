@@ -99,5 +99,10 @@ def test_its_tool_is_offered_to_turns(visit: dict[str, Any]) -> None:
     assert "machine.load" in visit["tools"]
 
 
+def test_its_event_is_known_with_the_features_and_goes_to_operators(visit: dict[str, Any]) -> None:
+    assert "load_measured" in visit["known"]
+    assert visit["events"] == [["load_measured", "operators", ["load", "run_id", "session_id", "task_id"]]]
+
+
 def test_its_service_runs_from_the_start_of_the_host_to_its_end(visit: dict[str, Any]) -> None:
     assert visit["running"] == [False, True, False]

@@ -9,10 +9,11 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, ToolCall, Usage, events, tool
 from sophon.approvals import ApprovalRequest
-from sophon.events import Event, event_types
+from sophon.events import Event
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.events.wire_event import to_wire_event
 from sophon_hosting.reference.event_schemas import event_schemas, payload_type
+from sophon_hosting.reference.protocol_tables import list_event_types
 from sophon_middlewares.chains import twelve
 
 
@@ -100,7 +101,7 @@ def test_what_is_not_as_declared_is_found(event: Event) -> None:
 
 def test_every_event_has_a_schema_with_its_fields_and_its_sentence() -> None:
     payloads, shared = event_schemas("#/components/schemas/{model}")
-    own = {name: each for name, each in event_types().items() if each.__module__.startswith("sophon.events.")}
+    own = {each.wire_name: each for each in list_event_types()}
 
     assert payloads.keys() == own.keys()
     for name, schema in payloads.items():

@@ -19,7 +19,7 @@ def _create_recorder(process: HostProcess) -> "LoadRecorder | None":
         return None
     from sophon_load.recorder import LoadRecorder  # lazy: only a host that is served needs it
 
-    return LoadRecorder(process.services.clock)
+    return LoadRecorder(process.services.clock, process.host.event_bus.emit)
 
 
 def _list_tools(services: "Services") -> "Sequence[Tool]":
@@ -33,4 +33,5 @@ FEATURE: Final = Feature(
     operations=["sophon_load.operations"],
     tools=_list_tools,
     services=[FeatureService(_create_recorder, Phase.AFTER_TURNS, LOAD_RECORDER)],
+    events=["sophon_load.events:LoadMeasured"],
 )

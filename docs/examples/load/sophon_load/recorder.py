@@ -5,7 +5,9 @@ import os
 from collections import deque
 
 from sophon.clock import Clock
+from sophon.events import Emit
 from sophon_hosting.background_tasks import end_tasks
+from sophon_load.events import LoadMeasured
 
 INTERVAL_SECONDS = 60.0
 MAX_SAMPLES = 60
@@ -17,10 +19,10 @@ def measure_load() -> float:
 
 
 class LoadRecorder:
-    """Measures the load each minute in the background, and keeps the samples of the last hour."""
+    """Measures the load each minute in the background, emits it, and keeps the samples of the last hour."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, emit: Emit) -> None:
+        self._clock, self._emit = clock, emit
         self._task: asyncio.Task[None] | None = None
         self.samples: deque[float] = deque(maxlen=MAX_SAMPLES)
 
@@ -41,4 +43,5 @@ class LoadRecorder:
     async def _run(self) -> None:
         while True:
             self.samples.append(measure_load())
+            self._emit(LoadMeasured(load=self.samples[-1]))
             await self._clock.sleep(INTERVAL_SECONDS)

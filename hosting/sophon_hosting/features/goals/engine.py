@@ -10,10 +10,11 @@ from typing import Final, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import ChangedMeanwhile, SophonError
-from sophon.events import GoalChanged, event_type
+from sophon.events import event_type
 from sophon.failure_log import log_failure
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.goals.events import GoalChanged
 from sophon_hosting.features.goals.goal_host import GoalHost
 from sophon_hosting.features.goals.goal_saving import GoalSaver
 from sophon_hosting.features.goals.governor import ResourceGovernor

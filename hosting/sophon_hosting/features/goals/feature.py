@@ -74,6 +74,7 @@ FEATURE: Final = Feature(
     session_work=create_goal_deletion,
     tools=_list_tools,
     tools_need_host=False,
+    events=["sophon_hosting.features.goals.events:GoalChanged"],
     tables=["sophon_hosting.features.goals.store:GoalStore"],
     sweep=delete_ended_goals,
     session_prefixes=["goal"],

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sophon.events import GoalChanged
 from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.events.session_transactions import BuildRows
+from sophon_hosting.features.goals.events import GoalChanged
 from sophon_hosting.features.goals.rules.goal import Goal
 
 if TYPE_CHECKING:

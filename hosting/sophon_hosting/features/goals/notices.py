@@ -6,13 +6,13 @@ The end of a goal is reported by a message of its own, which a model writes.
 from collections import OrderedDict
 from typing import Final
 
-from sophon.events import GoalChanged
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_hosting.channels.approval_text import to_visible_line
 from sophon_hosting.channels.outbound.chat_notices import ChatNotice
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.quiet_entries import UNPROMPTED_KIND
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.goals.events import GoalChanged
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.store.contract import HostStore
 

@@ -22,4 +22,8 @@ FEATURE: Final = Feature(
     page="mcp.md",
     operations=["sophon_hosting.features.mcp.operations"],
     services=[FeatureService(_create_supervisor, Phase.TOOLS, MCP_SERVERS)],
+    events=[
+        "sophon_hosting.features.mcp.events:McpRequested",
+        "sophon_hosting.features.mcp.events:McpServerChanged",
+    ],
 )

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sophon.events import EventSink, McpServerChanged, NullEventSink
+from sophon.events import EventSink, NullEventSink
 from sophon.services import Services
+from sophon_hosting.features.mcp.events import McpServerChanged
 from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:

@@ -14,4 +14,11 @@ def _create_runner(process: HostProcess) -> "PostTurnRunner":
     return PostTurnRunner(process.services, process.host.event_bus, process.host.pipelines)
 
 
-FEATURE: Final = Feature("post_turn", services=[FeatureService(_create_runner, Phase.AFTER_TURNS)])
+FEATURE: Final = Feature(
+    "post_turn",
+    services=[FeatureService(_create_runner, Phase.AFTER_TURNS)],
+    events=[
+        "sophon_hosting.features.post_turn.events:SessionTitled",
+        "sophon_hosting.features.post_turn.events:MemoryLearned",
+    ],
+)

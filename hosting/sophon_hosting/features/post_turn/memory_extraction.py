@@ -7,12 +7,12 @@ from sophon.chain.pipeline import Next
 from sophon.composition.part_factories import find_memory_folder
 from sophon.context import Context
 from sophon.errors import InputError, SophonError
-from sophon.events import MemoryLearned
 from sophon.memory.statements import normalize_statement, parse_statements
 from sophon.messages import Message, Response
 from sophon.principals import files_folder, memory_scope
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.workspace_files import MEMORY_FILE, find_said, read_version
+from sophon_hosting.features.post_turn.events import MemoryLearned
 
 log = logging.getLogger("sophon")
 

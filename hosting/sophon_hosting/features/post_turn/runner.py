@@ -15,7 +15,7 @@ from sophon.context import Context
 from sophon.decisions.family_patterns import is_internal
 from sophon.decisions.low_intent import is_small_talk
 from sophon.errors import NotFound, StoreUnavailable
-from sophon.events import AgentStatus, Event, EventSink, RouteChosen, SessionTitled
+from sophon.events import AgentStatus, Event, EventSink, RouteChosen
 from sophon.failure_log import log_failure
 from sophon.learning.trajectories import scores_to_json
 from sophon.memory.statements import may_state_facts
@@ -27,6 +27,7 @@ from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.post_turn.answer_evaluation import EVALUATION, AnswerEvaluation, wants_evaluation
+from sophon_hosting.features.post_turn.events import SessionTitled
 from sophon_hosting.features.post_turn.memory_extraction import MemoryExtraction
 from sophon_hosting.features.post_turn.session_summary import summarize_session
 from sophon_hosting.features.post_turn.title_generation import TitleGeneration, fallback_title

@@ -62,6 +62,10 @@ FEATURE: Final = Feature(
     tools=_list_tools,
     services=[FeatureService(create_scheduler, Phase.TRIGGERS), FeatureService(create_heartbeat, Phase.TRIGGERS)],
     outbound=_build_outbound,
+    events=[
+        "sophon_hosting.features.schedules.events:ScheduleFired",
+        "sophon_hosting.features.schedules.events:ScheduleChanged",
+    ],
     tables=["sophon_hosting.features.schedules.store:ScheduleStore"],
     sweep=delete_finished_schedules,
     session_prefixes=["heartbeat"],

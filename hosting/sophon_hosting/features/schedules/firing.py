@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from sophon.errors import ChangedMeanwhile, SophonError, StoreUnavailable
-from sophon.events import ScheduleChanged, ScheduleFired
 from sophon.scheduled_turns import SCHEDULE_KEYS, SCHEDULED_ORIGIN, build_scheduled_text
 from sophon.services import Services
 from sophon.settings.sections.schedules import SchedulesSettings
+from sophon_hosting.features.schedules.events import ScheduleChanged, ScheduleFired
 from sophon_hosting.features.schedules.library import pause_schedule
 from sophon_hosting.features.schedules.misfires import choose_firings
 from sophon_hosting.features.schedules.occurrences import Recurrence

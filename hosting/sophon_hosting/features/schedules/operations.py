@@ -4,10 +4,10 @@ from typing import Annotated, Final, Literal
 
 from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
-from sophon.events import ScheduleChanged
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.off_the_record_errors import OffTheRecordLost, OtherMode
 from sophon_hosting.client_api.rights import HUB_CHANNEL
+from sophon_hosting.features.schedules.events import ScheduleChanged
 from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.requests import MAX_TEXT_CHARACTERS, REQUEST_FIELDS, ScheduleRequest
 from sophon_hosting.features.schedules.results import (

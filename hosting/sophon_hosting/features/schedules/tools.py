@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from sophon._python.value_rules import ValueRules
 from sophon.context import Context
 from sophon.errors import InputError, NotFound, ToolError
-from sophon.events import ScheduleChanged
 from sophon.scheduled_turns import SCHEDULE
 from sophon.tools.tool import Risk, Tool, tool
 from sophon.tools.untrusted_text import find_fence_sources
@@ -20,6 +19,7 @@ from sophon.turn.provenance import (
     is_of_program,
     list_person_texts,
 )
+from sophon_hosting.features.schedules.events import ScheduleChanged
 from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.request_check import follows_from_people

@@ -21,6 +21,7 @@ from sophon.events import (
 from sophon.messages import Response
 from sophon.tools.tool import Risk
 from sophon_hosting.background_tasks import end_tasks
+from sophon_hosting.features.registry import load_features
 from sophon_hosting.operations.client import HostError
 from sophon_hosting.programs.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.programs.chat.chat_session import TurnChoices
@@ -51,6 +52,7 @@ class RemoteTurnClient:
         on_event: Callable[[Event], None],
         write_notice: Callable[[str], None],
     ) -> None:
+        load_features()  # whose events a turn may send, as those of schedules
         self._url, self._auth = url, {"token": token} if token else {}
         self._token = token
         self._gate, self._on_event, self._write_notice = gate, on_event, write_notice

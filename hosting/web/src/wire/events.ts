@@ -204,23 +204,6 @@ export interface Payloads {
     name: string;
     tokens: number;
   };
-  /** A request to an MCP server ended: `tool` is the name at the server, `protocol` the version that was spoken. `questions` is how many questions it had for a person, `error` why it failed, "" if it did not. */
-  mcp_requested: {
-    server: string;
-    tool: string;
-    protocol: string;
-    duration_ms: number;
-    questions: number;
-    error: string;
-  };
-  /** The state or the tools of an MCP server have changed; of no session, for operators. `state` is `starting`, `ready`, `failed` or `disabled`, `error` the last failure. `tools` are offered, and `changed` are not, because nobody has accepted their new definition. */
-  mcp_server_changed: {
-    server: string;
-    state: string;
-    error: string;
-    tools: number;
-    changed: number;
-  };
   /** A guard judged a tool call: `escalate` asks a person, or a higher `tier` of Shield; `rule` names what decided. `arguments` are those of a blocked call, for which there is no `tool_call_started`; empty for other verdicts. */
   guard_verdict: {
     call_id: string;
@@ -266,16 +249,6 @@ export interface Payloads {
     status: "pending" | "running" | "completed" | "failed" | "skipped" | "cancelled";
     reason: string;
   };
-  /** A goal has another state, for a reason, or a step of its plan another status. `progress` is in percent. */
-  goal_changed: {
-    goal_id: string;
-    state: string;
-    reason: string;
-    title: string;
-    progress: number;
-    step: string;
-    step_status: string;
-  };
   /** A message went to an agent: by its name in the message, by chat, by content or by channel (`rule`). */
   agent_selected: {
     agent: string;
@@ -299,38 +272,12 @@ export interface Payloads {
     tokens: number;
     parts: Record<string, number>;
   };
-  /** Facts that the user stated were stored as memory entries; deleting these entries undoes it. */
-  memory_learned: {
-    entry_ids: string[];
-    texts: string[];
-  };
   /** Durable facts were stored before the messages that hold them were compacted: as memory entries, or as lines of `file`, a workspace file. */
   memory_flush: {
     entry_ids: string[];
     texts: string[];
     messages: number;
     file: string;
-  };
-  /** A time of a schedule has come; `outcome` says what became of it. `fired`: it runs as task `task_id`. `missed`: the host was down, and the misfire policy drops it; `count` is how many such times. `skipped`: quiet hours. `postponed`: until quiet hours end. `delayed`: there is no room for a run; it is tried again. `refused`: it cannot run, and the schedule is paused. */
-  schedule_fired: {
-    schedule_id: string;
-    title: string;
-    due_at: string;
-    outcome: "fired" | "missed" | "skipped" | "postponed" | "delayed" | "refused";
-    reason: string;
-    count: number;
-  };
-  /** A schedule of the session was added, changed, paused, resumed, removed or finished (`change`). */
-  schedule_changed: {
-    schedule_id: string;
-    change: string;
-    title: string;
-    reason: string;
-    next_at: string | null;
-  };
-  /** The session received a title, from a model or taken from the user's text. */
-  session_titled: {
-    title: string;
   };
   /** Somebody renamed, pinned or archived the conversation; `title` is what is shown. */
   session_changed: {
@@ -353,6 +300,59 @@ export interface Payloads {
     parts: number;
     may_have_arrived: boolean;
     detail: string;
+  };
+  /** A goal has another state, for a reason, or a step of its plan another status. `progress` is in percent. */
+  goal_changed: {
+    goal_id: string;
+    state: string;
+    reason: string;
+    title: string;
+    progress: number;
+    step: string;
+    step_status: string;
+  };
+  /** A time of a schedule has come; `outcome` says what became of it. `fired`: it runs as task `task_id`. `missed`: the host was down, and the misfire policy drops it; `count` is how many such times. `skipped`: quiet hours. `postponed`: until quiet hours end. `delayed`: there is no room for a run; it is tried again. `refused`: it cannot run, and the schedule is paused. */
+  schedule_fired: {
+    schedule_id: string;
+    title: string;
+    due_at: string;
+    outcome: "fired" | "missed" | "skipped" | "postponed" | "delayed" | "refused";
+    reason: string;
+    count: number;
+  };
+  /** A schedule of the session was added, changed, paused, resumed, removed or finished (`change`). */
+  schedule_changed: {
+    schedule_id: string;
+    change: string;
+    title: string;
+    reason: string;
+    next_at: string | null;
+  };
+  /** A request to an MCP server ended: `tool` is the name at the server, `protocol` the version that was spoken. `questions` is how many questions it had for a person, `error` why it failed, "" if it did not. */
+  mcp_requested: {
+    server: string;
+    tool: string;
+    protocol: string;
+    duration_ms: number;
+    questions: number;
+    error: string;
+  };
+  /** The state or the tools of an MCP server have changed; of no session, for operators. `state` is `starting`, `ready`, `failed` or `disabled`, `error` the last failure. `tools` are offered, and `changed` are not, because nobody has accepted their new definition. */
+  mcp_server_changed: {
+    server: string;
+    state: string;
+    error: string;
+    tools: number;
+    changed: number;
+  };
+  /** The session received a title, from a model or taken from the user's text. */
+  session_titled: {
+    title: string;
+  };
+  /** Facts that the user stated were stored as memory entries; deleting these entries undoes it. */
+  memory_learned: {
+    entry_ids: string[];
+    texts: string[];
   };
 }
 

@@ -12,13 +12,13 @@ import pytest
 from sophon import Decision, ModelRequest, ModelResponse, Pipeline, Risk, Services, ToolCall, tool
 from sophon.chain.placement import place
 from sophon.errors import ModelError, ToolError
-from sophon.events import GoalChanged
 from sophon.messages import Usage
 from sophon.stores.contract import Store
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.channels.owner_rights import OwnerRights
 from sophon_hosting.features.goals.deletion import GoalDeletion
 from sophon_hosting.features.goals.engine import GoalEngine
+from sophon_hosting.features.goals.events import GoalChanged
 from sophon_hosting.features.goals.feature import create_goal_deletion
 from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.rules.goal import Goal

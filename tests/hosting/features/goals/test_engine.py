@@ -9,8 +9,8 @@ import pytest
 
 from sophon import Decision
 from sophon.errors import BudgetExceeded, IllegalTransition
-from sophon.events import GoalChanged
 from sophon_hosting.features.goals import engine
+from sophon_hosting.features.goals.events import GoalChanged
 from sophon_hosting.features.goals.steps import step_work
 from sophon_hosting.features.goals.steps.step_runs import build_step_request
 from sophon_hosting.features.goals.stored_goals import stored_goals

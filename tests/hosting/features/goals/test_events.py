@@ -1,10 +1,10 @@
 """Every transition of a goal is an event, also if the host is killed between the two."""
 
-from sophon.events import GoalChanged
 from sophon.stores.contract import Store
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.event_committer import EmittingCommitter, EventCommitter
 from sophon_hosting.events.stored_events import StoredEvents
+from sophon_hosting.features.goals.events import GoalChanged
 from sophon_hosting.features.goals.person_actions import GoalCommands
 from tests.hosting.features.goals.conftest import World, plan, step
 

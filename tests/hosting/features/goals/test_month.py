@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sophon import ModelRequest, ModelResponse, Services
-from sophon.events import GoalChanged
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.features.goals.engine import GoalEngine
+from sophon_hosting.features.goals.events import GoalChanged
 from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.key_locks import KeyLocks

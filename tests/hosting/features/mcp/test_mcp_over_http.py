@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sophon.events import McpServerChanged
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.features.mcp.events import McpServerChanged
 from sophon_hosting.features.mcp.feature import MCP_SERVERS
 from sophon_hosting.features.mcp.supervisor_factory import create_mcp_supervisor
 from tests.hosting.http.conftest import Api

@@ -8,8 +8,9 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Pipeline, Services, ToolCall
 from sophon.errors import RateLimited
-from sophon.events import AgentStatus, MemoryLearned, ModelAttempt, RouteChosen, SessionTitled, TaskCompleted
+from sophon.events import AgentStatus, ModelAttempt, RouteChosen, TaskCompleted
 from sophon.testing import EventRecorder, FunctionModel
+from sophon_hosting.features.post_turn.events import MemoryLearned, SessionTitled
 from sophon_hosting.features.post_turn.runner import PostTurnRunner
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines

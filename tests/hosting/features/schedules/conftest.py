@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, Services
-from sophon.events import ScheduleFired
 from sophon.stores.contract import Store
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.features.goals.feature import create_use_recorder
 from sophon_hosting.features.registry import register_feature_tools
+from sophon_hosting.features.schedules.events import ScheduleFired
 from sophon_hosting.features.schedules.firing import CheckOwner
 from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.requests import ScheduleRequest

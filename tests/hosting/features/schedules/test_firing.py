@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from sophon.events import Message, ScheduleChanged, ScheduleFired
+from sophon.events import Message
 from sophon.testing import VirtualClock
 from sophon_hosting.features.schedules import scheduler as scheduling
+from sophon_hosting.features.schedules.events import ScheduleChanged, ScheduleFired
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.queue.errors import QueueFull

@@ -9,12 +9,12 @@ import pytest
 
 from sophon import ModelRequest
 from sophon.errors import StoreUnavailable
-from sophon.events import ScheduleFired
 from sophon.principals import LOCAL_USER
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.governor import build_scope, count_running_agents
 from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.stored_goals import stored_goals
+from sophon_hosting.features.schedules.events import ScheduleFired
 from sophon_hosting.features.schedules.heartbeat import Heartbeat
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from tests.hosting.features.schedules.conftest import MINUTE, ScheduleWorld, allow

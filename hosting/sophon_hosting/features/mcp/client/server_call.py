@@ -7,10 +7,11 @@ import anyio
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
-from sophon.events import AgentStatus, McpRequested
+from sophon.events import AgentStatus
 from sophon.invisible_characters import escape_invisible
 from sophon_hosting.features.mcp.client.elicitation import ElicitingCall
 from sophon_hosting.features.mcp.client.server_status import ServerStatus
+from sophon_hosting.features.mcp.events import McpRequested
 
 PROGRESS_SECONDS: Final = 0.5
 """Time between two reports of progress that are shown; the others are dropped."""

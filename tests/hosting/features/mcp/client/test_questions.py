@@ -8,9 +8,10 @@ import pytest
 
 from sophon import Decision
 from sophon.approvals import RejectingGate
-from sophon.events import ApprovalRequested, ApprovalResolved, McpRequested
+from sophon.events import ApprovalRequested, ApprovalResolved
 from sophon_hosting.features.mcp.client import supervisor
 from sophon_hosting.features.mcp.client.elicitation import choose_action
+from sophon_hosting.features.mcp.events import McpRequested
 from tests.hosting.features.mcp.client.sites import Site, call, featured, running
 
 ASKS = {"Approval": {"Questions": True}}

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.events.base import Event
+from sophon.events import Event
 from sophon.events.visibility import Plain, Text
 
 
