@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 from tests.web.driving import TEA, turn, write
 from tests.web.views import VIEWS
 
-CATALOGUE = Path(__file__).parents[2] / "hosting" / "web" / "src" / "languages" / "de.ts"
+WEB = Path(__file__).parents[2] / "hosting" / "web" / "src"
 ENTRY = re.compile(r'^  "((?:[^"\\]|\\.)*)": "((?:[^"\\]|\\.)*)",$', re.MULTILINE)
 ENGLISH = re.compile(r"\b(the|and|of|is|with|this|your|are|you|from|which|nothing|by|when|to)\b", re.IGNORECASE)
 """Words of which no German text has one."""
@@ -29,9 +29,8 @@ GERMAN = {"locale": "de-DE"}
 
 def untranslated() -> set[str]:
     """English texts whose German is another."""
-    return {
-        english for english, german in ENTRY.findall(CATALOGUE.read_text()) if english != german and "{" not in english
-    }
+    entries = [entry for path in WEB.rglob("de.ts") for entry in ENTRY.findall(path.read_text())]
+    return {english for english, german in entries if english != german and "{" not in english}
 
 
 async def english_texts(page: Page) -> list[str]:

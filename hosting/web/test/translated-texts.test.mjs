@@ -1,7 +1,7 @@
-// Each text that the page shows goes through `t()`, `plural()` or `rich()`, and each catalogue has exactly these texts. The
-// sources are searched by their syntax.
+// Each text that the page shows goes through `t()`, `plural()` or `rich()`, and the catalogues of a language have exactly these
+// texts: those of one feature alone in its folder. The sources are searched by their syntax.
 import assert from "node:assert/strict";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { SyntaxKind } from "typescript/unstable/ast";
@@ -29,8 +29,10 @@ const SENTENCE = /\p{L}{2,},? \p{L}+/u;
 
 const [project] = compiler.updateSnapshot({ openProject: join(root, "tsconfig.json") }).getProjects();
 const files = (pattern) => project.rootFiles.filter((name) => pattern.test(relative(root, name))).map((name) => project.program.getSourceFile(name));
-const sources = files(/^src\/(?!languages\/|text\/translate\.ts$).*\.tsx?$/);
 const catalogues = files(/^src\/languages\//);
+const languages = catalogues.map((file) => basename(file.fileName));
+const ofFeatures = files(/^src\/features\/\w+\/\w+\.ts$/).filter((file) => languages.includes(basename(file.fileName)));
+const sources = files(/^src\/(?!languages\/|text\/translate\.ts$).*\.tsx?$/).filter((file) => !ofFeatures.includes(file));
 
 /** The texts that a file translates: the first argument of `t` and `rich`, both forms of `plural`. */
 function textsOf(file) {
@@ -45,15 +47,20 @@ function textsOf(file) {
   return texts;
 }
 
-/** The keys of a catalogue, in their order. */
-function keysOf(file) {
-  const keys = [];
+/** The folder of the feature that a file belongs to; "" without one. */
+function featureOf(file) {
+  return /^src\/features\/(\w+)\//.exec(relative(root, file.fileName))?.[1] ?? "";
+}
+
+/** The entries of a catalogue by key. */
+function entriesOf(file) {
+  const entries = new Map();
   const visit = (node) => {
-    if (node.kind === SyntaxKind.PropertyAssignment) keys.push(node.name.text);
+    if (node.kind === SyntaxKind.PropertyAssignment) entries.set(node.name.text, node.initializer.text);
     node.forEachChild(visit);
   };
   visit(file);
-  return keys;
+  return entries;
 }
 
 /** The texts of a file that are not translated, each with its line. */
@@ -128,14 +135,43 @@ test("each text that is translated is a literal, which the catalogues have as th
   assert.deepEqual(others, []);
 });
 
+/** The texts that files translate. */
+const literalsOf = (files) => new Set(files.flatMap((file) => textsOf(file).filter(isLiteral).map((text) => text.text)));
+
 for (const catalogue of catalogues) {
-  test(`every text has a translation in ${relative(root, catalogue.fileName)}, and every translation a text`, () => {
-    const keys = keysOf(catalogue);
-    const texts = new Set(sources.flatMap((file) => textsOf(file).filter(isLiteral).map((text) => text.text)));
-    assert.deepEqual([...texts].filter((text) => !keys.includes(text)), [], "without a translation");
-    assert.deepEqual(keys.filter((key) => !texts.has(key)), [], "without a text");
+  const language = basename(catalogue.fileName);
+  const common = entriesOf(catalogue);
+  const own = ofFeatures.filter((file) => basename(file.fileName) === language);
+
+  test(`every text has a translation in ${language}, that of one feature in its folder, and every translation a text`, () => {
+    const all = literalsOf(sources);
+    const found = { "without a translation": [], "without a text": [...common.keys()].filter((key) => !all.has(key)) };
+    for (const feature of new Set(sources.map(featureOf))) {
+      const texts = literalsOf(sources.filter((file) => featureOf(file) === feature));
+      const keys = own.filter((file) => featureOf(file) === feature).flatMap((file) => [...entriesOf(file).keys()]);
+      found["without a translation"].push(...[...texts].filter((text) => !common.has(text) && !keys.includes(text)));
+      found["without a text"].push(...keys.filter((key) => !texts.has(key)));
+    }
+    assert.deepEqual(found, { "without a translation": [], "without a text": [] });
+  });
+
+  test(`a text has one translation in ${language}`, () => {
+    const all = new Map(common);
+    const others = own.flatMap((file) => [...entriesOf(file)].filter(([key, value]) => {
+      const known = all.get(key) ?? value;
+      all.set(key, value);
+      return common.has(key) || known !== value;
+    }));
+    assert.deepEqual(others, []);
   });
 }
+
+test("a feature's catalogue is one of the page's", async () => {
+  for (const catalogue of catalogues) {
+    const imported = [...catalogue.text.matchAll(/from "\.\.\/features\/(\w+)\//g)].map(([, feature]) => feature);
+    assert.deepEqual(imported, ofFeatures.filter((file) => basename(file.fileName) === basename(catalogue.fileName)).map(featureOf).sort());
+  }
+});
 
 test("no text of the page is written in one language only", () => {
   assert.deepEqual(sources.flatMap(untranslated), []);

@@ -1,5 +1,6 @@
 // The words of the page in the reader's language. The English text is the key of a catalogue; a language other than English
-// is a file of its own (src/languages/), loaded before the page is drawn. Tests find what a catalogue lacks.
+// is a file of its own (src/languages/), loaded before the page is drawn, with the texts of each feature from its folder.
+// Tests find what a catalogue lacks.
 import type { ComponentChild } from "preact";
 
 export type Catalogue = Readonly<Record<string, string>>;
