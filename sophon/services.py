@@ -114,13 +114,21 @@ class Services:
         parts.providers = None if models is None else to_providers(models)
         if settings:
             add_configured_parts(parts, chosen, place, time)
-        self._assemble(parts, chosen, place, time)
+        expected: dict[str, tuple[str, ...]] = {}
         if settings:
             from sophon.composition.expected_stages import find_expected_stages  # lazy: most programs have no settings
 
-            self.expected_stages.update(find_expected_stages(chosen))
+            expected = find_expected_stages(chosen)
+        self._assemble(parts, chosen, place, time, expected)
 
-    def _assemble(self, parts: ServiceParts, settings: Settings, folder: Path, clock: Clock) -> None:
+    def _assemble(
+        self,
+        parts: ServiceParts,
+        settings: Settings,
+        folder: Path,
+        clock: Clock,
+        expected_stages: dict[str, tuple[str, ...]] | None = None,
+    ) -> None:
         self.settings = settings
         self.folder = folder
         """Base directory of relative paths in the settings."""
@@ -151,13 +159,16 @@ class Services:
             create_agent_runtime(settings, folder),
             create_custom_tool_store(settings, folder),
         )
-        self.has_listeners = parts.events is not None and not isinstance(parts.events, NullEventSink)
-        """Whether `events` has a listener; events in hot paths are not created without one."""
-        self.expected_stages: dict[str, tuple[str, ...]] = {}
+        self.expected_stages = expected_stages or {}
         """Settings of a program, by path, each with the middlewares of which one follows it; none of a host."""
         # The copies of the services share them: a host has one for each turn.
         self._memory_vectors: list[MemoryVectorCache] = []
         self._workspaces: dict[Path, WorkspaceSearch] = {}
+
+    @property
+    def has_listeners(self) -> bool:
+        """Whether `events` has a listener; events in hot paths are not created without one."""
+        return not isinstance(self.events, NullEventSink)
 
     @property
     def registry(self) -> ToolRegistry:
@@ -366,8 +377,6 @@ class Services:
         for name, part in given.items():
             if part is not None and part is not self:
                 setattr(view, name, part)
-        if events is not None:
-            view.has_listeners = not isinstance(events, NullEventSink)
         return view
 
     def copy_for_replay(self, store: Store, toolbox: Toolbox, approvals: ApprovalGate) -> Self:

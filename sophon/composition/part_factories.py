@@ -40,8 +40,10 @@ T = TypeVar("T")
 def configure_providers(providers: Sequence[Provider], settings: Settings) -> None:
     """Give providers what the settings say about all of them: default prices."""
     prices = settings.budget.default_price_pair
-    for provider in providers if prices is not None else ():
-        provider.default_prices = prices
+    if prices is None:
+        return
+    for provider in providers:
+        provider.use_default_prices(prices)
 
 
 def needs_embedder(settings: Settings, *, uses_defaults: bool = True) -> bool:

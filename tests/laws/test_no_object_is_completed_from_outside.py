@@ -97,7 +97,6 @@ EXCEPTIONS = {
     "extensions.dumps": "the extensions of a turn",
     "message.is_obsolete": "a message of the queue's log",
     "observer.observations": "observations of a turn",
-    "provider.default_prices": "the default prices of a program's providers",
     "self._counts.drain_rate.elsewhere": "the rate of the other processes",
     "self._listeners.wants_all": "what is listened to",
     "self._variables.expansions": "variables of a script",

@@ -34,8 +34,7 @@ class Provider:
 
     A provider with a lower `priority` is called earlier; the gateway reads it once. `active` may be changed at any
     time. Without `keys` the models are called without a key (local models). `default_prices` are those of its models
-    whose price is unknown, unless they are local; set by `Services` from `Budget.DefaultPrices`. The timeouts of an
-    attempt are the gateway's where they are None.
+    whose price is unknown, unless they are local. The timeouts of an attempt are the gateway's where they are None.
     """
 
     __slots__ = (
@@ -88,6 +87,11 @@ class Provider:
 
     def __repr__(self) -> str:
         return f"Provider({self.id!r}, {len(self.models)} models, priority={self.priority})"
+
+    def use_default_prices(self, prices: tuple[float, float]) -> None:
+        """Use prices for the models whose price is unknown; `Services` knows them from `Budget.DefaultPrices`."""
+        self.default_prices = prices
+        self._qualified_infos.clear()
 
     def health(self, now: float) -> ProviderHealth:
         """Return whether the provider is available at `now` (monotonic seconds), and if not, why."""
