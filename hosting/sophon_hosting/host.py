@@ -55,6 +55,7 @@ from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import HostStore, host_store
 from sophon_hosting.store.factory import extend_store
+from sophon_hosting.store.outbox.changes import OutboxChanges
 from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store_monitor import StoreMonitor
 from sophon_hosting.telemetry.setup import TraceExport
@@ -135,9 +136,16 @@ class Host:
         """Last errors of tools, by session."""
         sink = ApprovalTaps(self.tool_errors, active_runs) if services.settings.traces.enabled else self.tool_errors
         event_bus = self.event_bus = EventBus(
-            store.events, store.runs, clock, sink, store.sessions, build_event_row, self.fanout, active_runs.find_start
+            store.events,
+            store.runs,
+            clock,
+            sink,
+            store.sessions,
+            build_event_row,
+            self.fanout,
+            active_runs.find_start,
+            before_deletion=[self.tool_errors.forget_session],
         )
-        event_bus.before_deletion(self.tool_errors.forget_session)
         self._trace_export = TraceExport(services)
         self._outcome_writer = self._create_outcome_writer(store, services, build_outbound, record_use)
         held = PendingQuestions()
@@ -184,7 +192,8 @@ class Host:
         """Held from the question whether a limit of a person is left (`Goals.Limits`) until what counts is stored."""
         self.replaying: set[str] = set()
         """Users of whom a turn is replayed now."""
-        self._outbox_listeners: list[Callable[[], None]] = []
+        self.outbox_changes = OutboxChanges()
+        """Wakes what sends outbound entries, for those that were put back."""
 
     def _create_security(
         self, store: HostStore, security: SecurityServices, policy: OperatorPolicy
@@ -356,15 +365,6 @@ class Host:
         await self.fanout.close()
         await self.membership.stop()
         await self._trace_export.shutdown()
-
-    def on_outbox_change(self, wake: Callable[[], None]) -> None:
-        """Register a callback for outbound entries that were put back."""
-        self._outbox_listeners.append(wake)
-
-    def wake_outbox(self) -> None:
-        """Report that outbound entries were put back."""
-        for wake in self._outbox_listeners:
-            wake()
 
     async def __aenter__(self) -> Self:
         await self.services.open()

@@ -158,8 +158,6 @@ class ChannelSupervisor:
             )
             for each in self._configured
         }
-        for connected in self._connected.values():
-            host.on_outbox_change(connected.outbox_worker.wake)
 
     def start(self) -> None:
         """Start all channels, once the host runs."""

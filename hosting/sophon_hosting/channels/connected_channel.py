@@ -115,6 +115,7 @@ class ConnectedChannel:
             find_hold=QuietEntries(channel, host_store(services), services.clock).find_hold,
             listener=self._spoken_answers,
             on_unauthorized=self._credential_rejected.set,
+            changes=host.outbox_changes,
         )
         self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer, typing.complete_preview)
         profiles = ChatProfiles(configured.chats, self.chat_state)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from typing import TypeVar
@@ -51,7 +51,8 @@ class EventBus:
 
     `fanout` links the bus with those of other processes on the same store, which may append to the same sessions:
     listeners of a session receive all its events, whoever has stored them. `find_start` returns the number of the
-    current start of a task that runs here.
+    current start of a task that runs here. `before_deletion` are awaited before a session is deleted, here or by
+    another process; a service that starts and stops adds its own (`add_deletion_callback`).
     """
 
     def __init__(
@@ -64,11 +65,12 @@ class EventBus:
         build_row: RowBuilder = to_logged_event,
         fanout: HostFanout | None = None,
         find_start: FindStart = lambda _: 0,
+        before_deletion: Iterable[DeletionCallback] = (),
     ) -> None:
         self._build_row = build_row
         self._runs = runs
         self._log, self._clock, self._sessions = events, clock, sessions
-        self._deletion_callbacks: list[DeletionCallback] = []
+        self._deletion_callbacks = list(before_deletion)
         self._global_sink = global_sink or NullEventSink()
         self._sequencers: dict[str, SessionSequencer] = {}
         self._global_listeners: list[EventListener] = []
@@ -204,12 +206,12 @@ class EventBus:
             self._update_watch(session_id, sequencer)
             sequencer.discard_if_idle()
 
-    def before_deletion(self, callback: DeletionCallback) -> None:
-        """Register a callback that is awaited before a session is deleted."""
+    def add_deletion_callback(self, callback: DeletionCallback) -> None:
+        """Await a callback, too, before a session is deleted, until `remove_deletion_callback`."""
         self._deletion_callbacks.append(callback)
 
-    def forget_deletion_callback(self, callback: DeletionCallback) -> None:
-        """Undo `before_deletion`."""
+    def remove_deletion_callback(self, callback: DeletionCallback) -> None:
+        """Undo `add_deletion_callback`."""
         self._deletion_callbacks.remove(callback)
 
     async def delete_session(self, session_id: str, delete: Callable[[str], Awaitable[None]]) -> None:

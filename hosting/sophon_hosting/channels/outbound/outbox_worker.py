@@ -25,6 +25,7 @@ from sophon_hosting.channels.outbound.entry_delivery import (
     PayloadRefresher,
 )
 from sophon_hosting.host import Host
+from sophon_hosting.store.outbox.changes import OutboxChanges
 from sophon_hosting.store.outbox.sql import Outbox
 
 log = logging.getLogger("sophon")
@@ -55,7 +56,7 @@ class OutboxWorker:
     before it `find_chat`, which returns the chat that reaches the entry's recipient (default: that of the entry), and
     `find_hold`, which returns until when it is held back (default: not at all).
     `listener` learns what was delivered and what was given up; `on_unauthorized` is called when the platform rejects
-    the credential: nothing is sent then until `resume`.
+    the credential: nothing is sent then until `resume`. `changes` wake the worker.
     """
 
     def __init__(
@@ -71,7 +72,9 @@ class OutboxWorker:
         find_hold: HoldFinder | None = None,
         listener: DeliveryListener | None = None,
         on_unauthorized: Callable[[], None] | None = None,
+        changes: OutboxChanges | None = None,
     ) -> None:
+        self._changes = changes or OutboxChanges()
         self._channel, self._outbox, self._clock, self._on_unauthorized = channel, outbox, clock, on_unauthorized
         self._delivery = EntryDelivery(
             channel,
@@ -122,10 +125,11 @@ class OutboxWorker:
             # Only at the start: later, entries in the state `sending` are in flight here and would be sent twice.
             while not await self._try(self._recover_interrupted):
                 pass
-            while True:
-                self._wake_event.clear()
-                if await self._try(self._start_due) and await self._try(self._find_wait):
-                    await self._wait()
+            with self._changes.waking(self.wake):
+                while True:
+                    self._wake_event.clear()
+                    if await self._try(self._start_due) and await self._try(self._find_wait):
+                        await self._wait()
         finally:
             await self._drain()
 

@@ -89,14 +89,14 @@ class PostTurnRunner:
     def start(self) -> None:
         """Subscribe to the events and start the background task."""
         self._event_bus.subscribe_all(self._on_event)
-        self._event_bus.before_deletion(self.end_session)
+        self._event_bus.add_deletion_callback(self.end_session)
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
         """Cancel the background task without waiting for pending jobs."""
         if self._task is None:
             return
-        self._event_bus.forget_deletion_callback(self.end_session)
+        self._event_bus.remove_deletion_callback(self.end_session)
         self._event_bus.unsubscribe_all(self._on_event)
         self._task.cancel()
         with suppress(asyncio.CancelledError):

@@ -79,7 +79,7 @@ async def retry_dead_letter(caller: Caller, request: NamedLetter) -> RetriedLett
         await caller.store.outbox.retry(letter_id)
     except (IllegalTransition, NotFound):
         raise NotFound("dead letter", letter_id) from None
-    host.wake_outbox()
+    host.outbox_changes.notify()
     return {"task_id": letter_id}
 
 
@@ -110,7 +110,7 @@ async def drain_queue(caller: Caller, request: NoFields) -> DrainedQueue:
 @table.operation("POST /api/outbox/wake", needs="Operator", ok=True)
 async def wake_outbox(caller: Caller, request: NoFields) -> Done:
     """Send at once what another process, such as a command, has stored in the outbox."""
-    caller.host.wake_outbox()
+    caller.host.outbox_changes.notify()
     return {}
 
 

@@ -47,6 +47,7 @@ class WebhookService:
             poll_seconds=find_poll_seconds(host),
             migrate_chat=_migrate_nothing,
             refresh_payload=_keep_payload,
+            changes=host.outbox_changes,
         )
         self._names = frozenset(name for each in settings.outgoing if each.enabled for name in each.events)
         self._task: asyncio.Task[None] | None = None
@@ -58,7 +59,6 @@ class WebhookService:
     def start(self) -> None:
         """Send what is stored, and what is added from now on."""
         self._host.event_bus.subscribe_all(self._handle_event)
-        self._host.on_outbox_change(self._worker.wake)
         self._worker.resume()  # what was refused before is tried again at a start
         self._task = asyncio.create_task(self._host.membership.leadership.lead(WEBHOOK_DUTY, self._worker.run))
 

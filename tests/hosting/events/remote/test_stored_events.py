@@ -172,7 +172,7 @@ async def test_a_session_that_another_process_deletes_ends_its_subscriptions(dep
     async def end(session_id: str) -> None:
         ended.append(session_id)
 
-    b.bus.before_deletion(end)
+    b.bus.add_deletion_callback(end)
     await a.emit(progress(1))
     client = await b.client()
     await a.bus.delete_session("s", deployment.store.sessions.delete)

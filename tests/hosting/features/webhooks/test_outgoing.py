@@ -106,7 +106,7 @@ async def test_an_event_that_is_refused_for_good_is_a_dead_letter_and_holds_up_n
         assert "400" in (await until_dead(site, 1))[0]
         (dead,) = await site.services.store.outbox.list(channel="webhook", status="dead")
         await site.services.store.outbox.retry(dead.id)
-        site.host.wake_outbox()
+        site.host.outbox_changes.notify()
         assert (await receiver.until(3))[-1]["task_id"] == first
 
 

@@ -98,11 +98,11 @@ class ChatsOffTheRecord:
             migrate_chat=chat_state.migrate_chat,
             refresh_payload=self._end_typing,
             on_unauthorized=on_unauthorized,
+            changes=host.outbox_changes,
         )
         self._is_available, self._stopper = is_available, TaskStopper(host)
         self._background = BackgroundTasks()
         """Rejections of questions, and deletions of conversations that have ended."""
-        host.on_outbox_change(self.worker.wake)
 
     def start(self) -> None:
         """Follow the events of the host off the record."""
