@@ -32,8 +32,8 @@ from sophon_channels.contract import (
 from sophon_channels.errors import ChannelError
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.outbound_file import OutboundFile, build_file_fields, find_size_problem
-from sophon_channels.text.markdown_splitting import split_text
-from sophon_channels.text.styled_splitting import split_runs
+from sophon_channels.text.message_splitting import split_runs
+from sophon_channels.text.raw_markdown_splitting import split_text
 from sophon_channels.text.styled_text import StyledRun, to_plain_text
 
 WAIT_TIMEOUT_SECONDS = 30.0

@@ -30,7 +30,7 @@ from sophon_channels.contract import (
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_objects, get_text
 from sophon_channels.telegram.mentions import BotIdentity, is_mentioned, is_named, strip_mention
 from sophon_channels.telegram.message_content import describe_shared, read_rich_message, read_wordless_content
-from sophon_channels.telegram.message_kinds import MESSAGE_KINDS, find_unreadable_kind
+from sophon_channels.telegram.message_field_treatments import MESSAGE_KINDS, find_unreadable_kind
 from sophon_channels.text.single_line import to_single_line
 
 LATE_THRESHOLD = timedelta(minutes=10)

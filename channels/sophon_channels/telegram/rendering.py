@@ -11,7 +11,7 @@ from sophon_channels.json_fields import sanitize_text
 from sophon_channels.outbound_file import build_file_fields
 from sophon_channels.telegram.app_urls import break_app_urls, style_app_urls_as_code
 from sophon_channels.text.markdown import runs_from_markdown
-from sophon_channels.text.styled_splitting import SpanLimit, WeightedSpan, split_runs
+from sophon_channels.text.message_splitting import SpanLimit, WeightedSpan, split_runs
 from sophon_channels.text.styled_text import StyledRun, TextStyle, to_plain_text
 from sophon_channels.text.utf16 import utf16_length
 

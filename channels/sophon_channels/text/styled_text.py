@@ -1,4 +1,4 @@
-"""Styled text as a sequence of runs, between markdown and a platform's markup; `styled_splitting` splits it."""
+"""Styled text as a sequence of runs, between markdown and a platform's markup; `message_splitting` splits it."""
 
 from collections.abc import Iterable
 

@@ -15,7 +15,7 @@ from sophon_channels.json_fields import (
     object_from_json,
     sanitize_text,
 )
-from sophon_channels.kind_treatments import UNKNOWN_KIND, MessageKind, build_kinds
+from sophon_channels.message_kind_treatments import UNKNOWN_KIND, MessageKind, build_kinds
 from sophon_channels.text.single_line import to_single_line
 
 InboundMediaKind: TypeAlias = Literal["image", "audio", "video", "document", "other"]

@@ -16,8 +16,8 @@ from sophon_channels.json_fields import sanitize_text
 from sophon_channels.outbound_file import build_file_fields
 from sophon_channels.text.cut_points import find_fitting_end
 from sophon_channels.text.markdown import runs_from_markdown
-from sophon_channels.text.markdown_splitting import split_text
-from sophon_channels.text.styled_splitting import split_runs
+from sophon_channels.text.message_splitting import split_runs
+from sophon_channels.text.raw_markdown_splitting import split_text
 from sophon_channels.text.styled_text import StyledRun, TextStyle, to_plain_text
 from sophon_channels.text.utf16 import utf16_length
 

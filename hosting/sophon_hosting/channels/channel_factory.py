@@ -66,8 +66,8 @@ def _check_distinct(channels: Sequence[Channel]) -> None:
 def _create_telegram(
     services: Services, environment: Mapping[str, str], name: str, settings: TelegramSettings
 ) -> ConfiguredChannel:
+    from sophon_channels.telegram.allowed_reactions import ALLOWED_REACTIONS
     from sophon_channels.telegram.channel import TelegramChannel  # lazy: only where it is enabled
-    from sophon_channels.telegram.reactions import ALLOWED_REACTIONS
 
     policy = AccessPolicy(
         frozenset(settings.allow_from),

@@ -14,17 +14,17 @@ from sophon.principals import channel_person_principal
 from sophon.services import Services
 from sophon_channels.contract import Channel
 from sophon_hosting.channels.channel_factory import ConfiguredChannel
-from sophon_hosting.channels.chat_profiles import check_chats
 from sophon_hosting.channels.connected_channel import ConnectedChannel
-from sophon_hosting.channels.inbound.attachments import AttachmentDownloader, ShownFiles
+from sophon_hosting.channels.effective_chat_overrides import check_chats
+from sophon_hosting.channels.inbound.attachment_downloads import AttachmentDownloader, ShownFiles
 from sophon_hosting.channels.inbound.transcription import Transcriber
-from sophon_hosting.channels.outbound.blocked_calls import BLOCKED_CALL_NOTICE
+from sophon_hosting.channels.outbound.blocked_call_notices import BLOCKED_CALL_NOTICE
 from sophon_hosting.channels.outbound.chat_notices import ChatNotice
-from sophon_hosting.channels.outbound.replies import ReplyBuilder
+from sophon_hosting.channels.outbound.reply_entries import ReplyBuilder
 from sophon_hosting.channels.outbound.send_file_tool import create_send_file_tool
 from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
 from sophon_hosting.channels.outbound.spoken_answers import build_speech
-from sophon_hosting.channels.outbound.typing import TypingAndPreview
+from sophon_hosting.channels.outbound.typing_and_preview import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.fanout.contract import HostFanout, HostMessage, Wake
 from sophon_hosting.host import Host

@@ -10,7 +10,7 @@ from sophon.errors import NotFound
 from sophon_channels.contract import ChatLocation, Person
 from sophon_channels.short_codes import generate_code, normalize_code
 from sophon_hosting.channels.chat_state import LINK_KIND, PERSON_KIND
-from sophon_hosting.channels.identities import (
+from sophon_hosting.channels.identity_links import (
     ALIAS_KIND,
     NOBODY,
     IdentityLink,

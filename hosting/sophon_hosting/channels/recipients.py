@@ -10,7 +10,7 @@ from dataclasses import replace
 from sophon.principals import channel_person_principal
 from sophon_channels.contract import Channel, ChatLocation, Person
 from sophon_hosting.channels.chat_state import LINK_KIND
-from sophon_hosting.channels.identities import ALIAS_KIND, NOBODY, IdentityLink, link_from_note
+from sophon_hosting.channels.identity_links import ALIAS_KIND, NOBODY, IdentityLink, link_from_note
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run
 

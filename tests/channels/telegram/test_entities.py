@@ -16,7 +16,7 @@ from sophon_channels.telegram.rendering import (
     render_payloads,
 )
 from sophon_channels.text.markdown import runs_from_markdown
-from sophon_channels.text.styled_splitting import split_runs
+from sophon_channels.text.message_splitting import split_runs
 from sophon_channels.text.styled_text import StyledRun, TextStyle, to_plain_text
 from sophon_channels.text.utf16 import utf16_length
 from tests.channels.telegram.telegram_html import read

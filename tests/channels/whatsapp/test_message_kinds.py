@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sophon_channels.contract import InboundMessage, SharedText
-from sophon_channels.kind_treatments import UNKNOWN_KIND
+from sophon_channels.message_kind_treatments import UNKNOWN_KIND
 from sophon_channels.whatsapp.message_content import MESSAGE_KINDS
 from sophon_channels.whatsapp.parsing import parse_webhook
 from tests.channels.whatsapp.test_parsing import NOW, NUMBER, body, message

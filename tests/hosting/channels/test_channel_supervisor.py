@@ -15,7 +15,7 @@ from sophon_channels.contract import ChannelAttachment, ChatLocation
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
 from sophon_hosting.channels import connected_channel
-from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
+from sophon_hosting.channels.inbound.attachment_downloads import AttachmentDownloader
 from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
 

@@ -10,8 +10,8 @@ from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.scoped_session_ids import to_scoped_session_id
 from sophon_hosting.events.wire_event import EventListener, WireEvent
 from sophon_hosting.features.approvals.operations import decide_approval, get_approval, list_approvals
-from sophon_hosting.features.sessions.branches import fork_session
-from sophon_hosting.features.sessions.history import list_messages
+from sophon_hosting.features.sessions.branch_operations import fork_session
+from sophon_hosting.features.sessions.history_operations import list_messages
 from sophon_hosting.features.sessions.operations import get_session
 from sophon_hosting.features.tasks.operations import cancel_task, get_task, list_tasks
 from sophon_hosting.features.tasks.sending import accept, send

@@ -19,7 +19,7 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.off_the_record_errors import OffTheRecordLost, OtherMode
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.features.sessions.history import list_messages
+from sophon_hosting.features.sessions.history_operations import list_messages
 from sophon_hosting.features.sessions.operations import list_sessions, open_session
 from sophon_hosting.features.tasks.operations import list_tasks, send_feedback
 from sophon_hosting.features.tasks.results import TaskView

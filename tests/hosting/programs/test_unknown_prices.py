@@ -8,7 +8,7 @@ import pytest
 from sophon import Services, Usage
 from sophon.models.model import Hosting, ModelInfo
 from sophon.testing import FunctionModel
-from sophon_hosting.features.tasks.task_text import format_task
+from sophon_hosting.features.tasks.task_timeline import format_task
 from sophon_hosting.host_server import ListenAddress
 from sophon_hosting.programs.serve_host import host_startup_lines
 from sophon_hosting.programs.unknown_prices import find_unknown_prices, list_price_warnings

@@ -23,9 +23,9 @@ from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.registry import list_sweeps
-from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
+from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines

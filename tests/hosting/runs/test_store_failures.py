@@ -9,7 +9,7 @@ from sophon import Decision
 from sophon.errors import NotFound, StoreError, StoreUnavailable
 from sophon.events import TaskCompleted, TaskFailed
 from sophon.testing import VirtualClock
-from sophon_hosting.features.queue.dead_letters import retry_task
+from sophon_hosting.features.queue.dead_letter_retry import retry_task
 from sophon_hosting.store.runs.contract import AcceptResult
 from sophon_hosting.store.sql_host_store import SqlHostStore
 

@@ -10,7 +10,7 @@ import pytest
 from sophon.stores.contract import Store
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.chat_state import LINK_KIND
-from sophon_hosting.channels.identities import ALIAS_KIND, IdentityLink, link_to_json
+from sophon_hosting.channels.identity_links import ALIAS_KIND, IdentityLink, link_to_json
 from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.channels.telegram.bot_api import TOKEN, BotApi

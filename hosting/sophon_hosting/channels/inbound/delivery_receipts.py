@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from sophon.errors import IllegalTransition, NotFound
 from sophon_channels.contract import Channel, DeliveryReceipt
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.channels.outbound.closed_windows import reason_from_receipt
+from sophon_hosting.channels.outbound.closed_reply_windows import reason_from_receipt
 from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
-from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
+from sophon_hosting.channels.outbound.undelivered_answers import UndeliveredAnswers
 from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")

@@ -6,9 +6,9 @@ from datetime import timedelta
 from sophon.approvals import Decision
 from sophon_channels.contract import Channel, InboundMessage
 from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalPrompts
+from sophon_hosting.channels.argument_edit_dialogues import EditDialogues, dialogue_key
 from sophon_hosting.channels.chat_state import DIALOGUE_KIND, ChatState, question_key
-from sophon_hosting.channels.edit_dialogues import EditDialogues, dialogue_key
-from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore

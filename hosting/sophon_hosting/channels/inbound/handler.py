@@ -24,25 +24,25 @@ from sophon_channels.contract import (
     MessageReaction,
 )
 from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalPrompts
-from sophon_hosting.channels.chat_profiles import ChatProfiles
+from sophon_hosting.channels.argument_edit_dialogues import WRITE_NOTE, EditDialogues
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.edit_dialogues import WRITE_NOTE, EditDialogues
-from sophon_hosting.channels.identities import IdentityLinks
+from sophon_hosting.channels.effective_chat_overrides import ChatProfiles
+from sophon_hosting.channels.identity_links import IdentityLinks
 from sophon_hosting.channels.inbound.button_acknowledgements import ButtonAcknowledger
-from sophon_hosting.channels.inbound.commands.chat_commands import ChatCommandHandler
+from sophon_hosting.channels.inbound.commands.chat_command_handler import ChatCommandHandler
 from sophon_hosting.channels.inbound.commands.command_request import ChatCommandRequest
-from sophon_hosting.channels.inbound.commands.off_the_record import NO_EDITS, ChatsOffTheRecord
+from sophon_hosting.channels.inbound.commands.off_the_record_chats import NO_EDITS, ChatsOffTheRecord
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
-from sophon_hosting.channels.inbound.edits import EditHandler
 from sophon_hosting.channels.inbound.expected_texts import ANSWER_NOT_EDITED, ExpectedTexts
 from sophon_hosting.channels.inbound.group_history import GroupHistory
-from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler, is_quick
 from sophon_hosting.channels.inbound.message_acceptance import AckReactions, MessageAcceptor
+from sophon_hosting.channels.inbound.message_edits import EditHandler
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
+from sophon_hosting.channels.inbound.message_merging import MediaGroupAssembler, is_quick
 from sophon_hosting.channels.inbound.sender_access import SenderAccessControl, update_operator
 from sophon_hosting.channels.inbound.unreadable_notices import UnreadableNotices, has_readable_content, without_voice
-from sophon_hosting.channels.outbound.entries import OutboundWriter
-from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
+from sophon_hosting.channels.outbound.message_entries import OutboundWriter
+from sophon_hosting.channels.outbound.undelivered_answers import UndeliveredAnswers
 from sophon_hosting.channels.pairing import PairingService
 from sophon_hosting.host import Host
 from sophon_hosting.store.contract import host_store

@@ -13,13 +13,13 @@ from sophon.traces.trace_context import new_trace_id
 from sophon.turn.chat_overrides import ChatOverrides, build_chat_section
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person, ReactingChannel
 from sophon_hosting.background_tasks import BackgroundTasks
-from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.effective_chat_overrides import ChatProfiles, find_model
 from sophon_hosting.channels.inbound.group_history import GroupHistory, HeardMessages
 from sophon_hosting.channels.inbound.message_json import message_to_json
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
 from sophon_hosting.channels.inbound.turn_text import build_turn_text, find_foreign_sources
-from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import QueueFull, TooManyMessages, TryLater
 from sophon_hosting.runs.audience import overrides_to_origin

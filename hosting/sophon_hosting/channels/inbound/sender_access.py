@@ -13,8 +13,8 @@ from sophon.principals import channel_person_principal
 from sophon_channels.access_policy import AccessDecision, AccessPolicy
 from sophon_channels.contract import ButtonPress, Channel, ChatLocation, InboundMessage, MessageReaction, Person
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.identities import IdentityLink, IdentityLinks
-from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.identity_links import IdentityLink, IdentityLinks
+from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 from sophon_hosting.channels.pairing import PairingService
 
 log = logging.getLogger("sophon")

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from sophon.clock import Clock
 from sophon_channels.contract import InboundMessage
-from sophon_channels.kind_treatments import format_unreadable_notice
-from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_channels.message_kind_treatments import format_unreadable_notice
+from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 
 VOICE_KIND = "voice messages"
 """Kind of content that cannot be read where no transcription is set."""

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.contract import Channel
-from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.store.contract import HostStore
 

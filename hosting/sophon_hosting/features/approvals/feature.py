@@ -7,5 +7,5 @@ from sophon_hosting.features.feature import Feature
 FEATURE: Final = Feature(
     "approvals",
     page="channels.md#approvals",
-    operations=["sophon_hosting.features.approvals.operations", "sophon_hosting.features.approvals.grants"],
+    operations=["sophon_hosting.features.approvals.operations", "sophon_hosting.features.approvals.grant_operations"],
 )

@@ -8,7 +8,7 @@ import typer
 from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.console.id_prefix import complete_id
 from sophon_hosting.cli.operation_commands import Row, list_command, sentence_formatter, show_command
-from sophon_hosting.features.approvals import grants
+from sophon_hosting.features.approvals import grant_operations as grants
 from sophon_hosting.operations.client import Client
 
 app = command_group("List, show and revoke approvals in advance.")

@@ -18,7 +18,8 @@ from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.operation_commands import Row, show_command
-from sophon_hosting.features.channels.dialogue import (
+from sophon_hosting.features.channels.operations import attach_channel
+from sophon_hosting.features.channels.setup_dialogue import (
     REFERENCE,
     Answers,
     check_ids,
@@ -27,7 +28,6 @@ from sophon_hosting.features.channels.dialogue import (
     resolve_reference,
     save_channel,
 )
-from sophon_hosting.features.channels.operations import attach_channel
 
 PublicUrlOption = Annotated[
     str | None, typer.Option("--public-url", metavar="URL", help="https URL at which the platform reaches this host.")

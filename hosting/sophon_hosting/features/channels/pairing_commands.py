@@ -13,7 +13,7 @@ from sophon.services import Services
 from sophon.settings import Settings
 from sophon_channels.contract import OutboundMessage
 from sophon_hosting.channels.channel_factory import create_channels
-from sophon_hosting.channels.outbound.entries import build_entries
+from sophon_hosting.channels.outbound.message_entries import build_entries
 from sophon_hosting.channels.pairing import PAIRED_MESSAGE, PairingRequest, PairingService
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption, command_group

@@ -51,7 +51,7 @@ def _list_tools(services: Services) -> "Sequence[Tool]":
 def _create_engine(process: HostProcess) -> "GoalEngine | None":
     if not process.connects_channels or not process.services.settings.goals.enabled:
         return None
-    from sophon_hosting.channels.owner_rights import OwnerRights  # lazy: see above
+    from sophon_hosting.channels.unattended_owner_rights import OwnerRights  # lazy: see above
     from sophon_hosting.features.goals.engine import GoalEngine
 
     return GoalEngine(process.host, OwnerRights(process.services, process.channels).find_problem)

@@ -23,8 +23,8 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.operation_commands import add_command
 from sophon_hosting.cli.remote.host_selection import open_store_client
 from sophon_hosting.cli.settings_warnings import find_settings_warnings
-from sophon_hosting.features.guards.audit import list_audit, verify_audit_log
 from sophon_hosting.features.guards.audit_heads import find_signing_key, load_head
+from sophon_hosting.features.guards.audit_operations import list_audit, verify_audit_log
 from sophon_hosting.features.guards.results import AuditEntryView, AuditVerificationView
 from sophon_hosting.operations.client import Client
 from sophon_hosting.rendering.value_formatting import format_time

@@ -34,7 +34,7 @@ async def _sweep(swept: "SweptStore") -> Mapping[str, int]:
 FEATURE: Final = Feature(
     "guards",
     page="guards.md",
-    operations=["sophon_hosting.features.guards.operations", "sophon_hosting.features.guards.audit"],
+    operations=["sophon_hosting.features.guards.operations", "sophon_hosting.features.guards.audit_operations"],
     loops=_list_loops,
     sweep=_sweep,
 )

@@ -28,7 +28,7 @@ FEATURE: Final = Feature(
     operations=[
         "sophon_hosting.operations.current_user",
         "sophon_hosting.features.host.operations",
-        "sophon_hosting.features.host.logs",
+        "sophon_hosting.features.host.log_operations",
     ],
     services=[FeatureService(_create_log_buffer, Phase.PROCESS, LOG_BUFFER)],
 )

@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 import orjson
 
 from sophon.errors import InputError
-from sophon_hosting.features.imports.chatgpt import parse_chatgpt
-from sophon_hosting.features.imports.claude import parse_claude
+from sophon_hosting.features.imports.chatgpt_export import parse_chatgpt
+from sophon_hosting.features.imports.claude_export import parse_claude
 from sophon_hosting.features.imports.conversation import (
     Conversation,
     Unreadable,
@@ -20,7 +20,7 @@ from sophon_hosting.features.imports.conversation import (
     get_items,
     get_mapping,
 )
-from sophon_hosting.features.imports.exported_session import parse_exported_session
+from sophon_hosting.features.imports.sophon_export import parse_exported_session
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 """Size of a file, and of the JSON in an archive: it is in memory as a whole, as Python values about five times that.

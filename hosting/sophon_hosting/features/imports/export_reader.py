@@ -9,7 +9,7 @@ from typing import Final
 from sophon.clock import Clock
 from sophon.errors import SophonError
 from sophon_hosting.features.imports.conversation import Conversation, Unreadable
-from sophon_hosting.features.imports.parsed_file import read_conversations
+from sophon_hosting.features.imports.conversation_lines import read_conversations
 from sophon_hosting.parsing.parser_process import ParserProcesses, ParsersBusy, build_program
 from sophon_hosting.queue.errors import TryLater
 

@@ -1,11 +1,11 @@
-"""Program that parses an export: `python -m ... FILE TARGET`. It writes the conversations as lines (`parsed_file`)."""
+"""Program that parses an export: `python -m ... FILE TARGET`. It writes the conversations as lines (`conversation_lines`)."""
 
 import sys
 from pathlib import Path
 from typing import Final
 
+from sophon_hosting.features.imports.conversation_lines import write_conversations
 from sophon_hosting.features.imports.export_file import MAX_FILE_BYTES, read_export
-from sophon_hosting.features.imports.parsed_file import write_conversations
 from sophon_hosting.parsing.parser_worker import run_parser
 
 CPU_SECONDS: Final = 60

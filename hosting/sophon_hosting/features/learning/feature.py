@@ -25,6 +25,9 @@ async def _sweep(swept: "SweptStore") -> Mapping[str, int]:
 FEATURE: Final = Feature(
     "learning",
     page="learning.md",
-    operations=["sophon_hosting.features.learning.routing", "sophon_hosting.features.learning.trajectories"],
+    operations=[
+        "sophon_hosting.features.learning.routing_operations",
+        "sophon_hosting.features.learning.trajectory_operations",
+    ],
     sweep=_sweep,
 )

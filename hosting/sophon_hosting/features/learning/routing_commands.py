@@ -15,8 +15,8 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.operation_commands import sentence_formatter, show_command
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.features.learning.results import RouteAverageView, trajectory_from_json
-from sophon_hosting.features.learning.routing import get_routing, reset_routing
-from sophon_hosting.features.learning.trajectories import list_trajectories
+from sophon_hosting.features.learning.routing_operations import get_routing, reset_routing
+from sophon_hosting.features.learning.trajectory_operations import list_trajectories
 
 app = command_group("Explain which model a message gets, show what was observed, forget it.", no_args_is_help=True)
 

@@ -19,6 +19,6 @@ def _list_loops(services: Services, membership: GroupMembership) -> Iterator[Bac
 FEATURE: Final = Feature(
     "memory",
     page="memory.md",
-    operations=["sophon_hosting.features.memory.operations", "sophon_hosting.features.memory.workspace"],
+    operations=["sophon_hosting.features.memory.operations", "sophon_hosting.features.memory.workspace_operations"],
     loops=_list_loops,
 )

@@ -20,7 +20,7 @@ from sophon_hosting.features.goals.rules.budget import GoalBudget
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.imports.conversation_import import UNKNOWN_ORIGIN
-from sophon_hosting.features.imports.exported_session import parse_exported_record
+from sophon_hosting.features.imports.sophon_export import parse_exported_record
 from sophon_hosting.features.persons.export import FORMAT_VERSION
 from sophon_hosting.features.persons.forgetting import check_person
 from sophon_hosting.features.schedules.occurrences import Recurrence

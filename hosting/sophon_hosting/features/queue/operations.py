@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from sophon.errors import IllegalTransition, NotFound
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.features.queue.dead_letters import retry_task
+from sophon_hosting.features.queue.dead_letter_retry import retry_task
 from sophon_hosting.features.queue.results import (
     DeadLetterList,
     DrainedQueue,

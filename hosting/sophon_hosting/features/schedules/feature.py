@@ -30,7 +30,7 @@ def create_scheduler(process: HostProcess) -> "Scheduler | None":
     services = process.services
     if not services.settings.schedules.enabled:
         return None
-    from sophon_hosting.channels.owner_rights import OwnerRights  # lazy: see above
+    from sophon_hosting.channels.unattended_owner_rights import OwnerRights  # lazy: see above
     from sophon_hosting.features.schedules.scheduler import Scheduler
 
     return Scheduler(process.host, OwnerRights(services, process.channels).find_problem)

@@ -11,11 +11,11 @@ from sophon.scheduled_turns import SCHEDULE_KEYS, SCHEDULED_ORIGIN, build_schedu
 from sophon.services import Services
 from sophon.settings.sections.schedules import SchedulesSettings
 from sophon_hosting.features.schedules.events import ScheduleChanged, ScheduleFired
-from sophon_hosting.features.schedules.library import pause_schedule
 from sophon_hosting.features.schedules.misfires import choose_firings
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.quiet_hours import find_quiet_end
 from sophon_hosting.features.schedules.schedule import FiringOutcome, QuietAction, Schedule
+from sophon_hosting.features.schedules.schedule_changes import pause_schedule
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater

@@ -17,7 +17,7 @@ from sophon.principals import LOCAL_USER, files_folder, hub_user_principal
 from sophon.scheduled_turns import SCHEDULED_ORIGIN, build_scheduled_text
 from sophon.settings import Settings
 from sophon_hosting.background_tasks import end_tasks
-from sophon_hosting.channels.owner_rights import find_level_problem
+from sophon_hosting.channels.unattended_owner_rights import find_level_problem
 from sophon_hosting.features.schedules.firing import find_governor
 from sophon_hosting.features.schedules.heartbeat_file import (
     HeartbeatEntry,
@@ -26,8 +26,8 @@ from sophon_hosting.features.schedules.heartbeat_file import (
     is_no_op_reply,
     parse_heartbeat,
 )
-from sophon_hosting.features.schedules.library import ScheduleLibrary
 from sophon_hosting.features.schedules.occurrences import Recurrence, check_cron
+from sophon_hosting.features.schedules.schedule_changes import ScheduleLibrary
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.text_origin import OWN_TEXT
 from sophon_hosting.store.contract import host_store

@@ -8,7 +8,6 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.off_the_record_errors import OffTheRecordLost, OtherMode
 from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.features.schedules.events import ScheduleChanged
-from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.requests import MAX_TEXT_CHARACTERS, REQUEST_FIELDS, ScheduleRequest
 from sophon_hosting.features.schedules.results import (
     ScheduleDetails,
@@ -18,6 +17,7 @@ from sophon_hosting.features.schedules.results import (
     schedule_to_json,
 )
 from sophon_hosting.features.schedules.schedule import Schedule
+from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Request

@@ -5,7 +5,6 @@ from typing import Final
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.scheduled_turns import SCHEDULE_KEYS
 from sophon_hosting.features.iso_time import to_iso
-from sophon_hosting.features.schedules.library import ScheduleLibrary
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.schedule import (
     FiringOutcome,
@@ -15,6 +14,7 @@ from sophon_hosting.features.schedules.schedule import (
     ScheduleKind,
     ScheduleState,
 )
+from sophon_hosting.features.schedules.schedule_changes import ScheduleLibrary
 from sophon_hosting.features.schedules.wording import describe_recurrence
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import RunStatus

@@ -20,11 +20,11 @@ from sophon.turn.provenance import (
     list_person_texts,
 )
 from sophon_hosting.features.schedules.events import ScheduleChanged
-from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.occurrences import Recurrence
-from sophon_hosting.features.schedules.request_check import follows_from_people
+from sophon_hosting.features.schedules.request_provenance import follows_from_people
 from sophon_hosting.features.schedules.requests import MAX_TEXT_CHARACTERS, ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
+from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.features.schedules.wording import describe_recurrence, format_moment
 from sophon_hosting.store.contract import host_store

@@ -21,7 +21,7 @@ from sophon_hosting.features.imports.conversation_import import MAX_LISTED, Conv
 from sophon_hosting.features.imports.export_file import MAX_FILE_BYTES
 from sophon_hosting.features.imports.export_reader import ExportReader
 from sophon_hosting.features.imports.results import import_report_to_json
-from sophon_hosting.features.sessions.branches import fork_session
+from sophon_hosting.features.sessions.branch_operations import fork_session
 from sophon_hosting.features.sessions.operations import change_session, delete_session, get_session
 from sophon_hosting.features.sessions.results import message_hit_to_json
 from sophon_hosting.features.sessions.session_export import (

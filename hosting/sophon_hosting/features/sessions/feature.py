@@ -22,8 +22,8 @@ FEATURE: Final = Feature(
     "sessions",
     operations=[
         "sophon_hosting.features.sessions.operations",
-        "sophon_hosting.features.sessions.history",
-        "sophon_hosting.features.sessions.branches",
+        "sophon_hosting.features.sessions.history_operations",
+        "sophon_hosting.features.sessions.branch_operations",
     ],
     loops=_list_loops,
 )

@@ -28,7 +28,7 @@ from sophon_hosting.features.sessions.session_export import (
     session_summary_to_json,
 )
 from sophon_hosting.features.sessions.session_markdown import session_to_markdown
-from sophon_hosting.features.sessions.stored_history import read_records
+from sophon_hosting.features.sessions.visible_history import read_records
 from sophon_hosting.json_text import encode_json, take_items
 from sophon_hosting.off_the_record.errors import OffTheRecordFull
 from sophon_hosting.operations.permission import check_permission

@@ -50,7 +50,7 @@ def _create_shared_settings(process: HostProcess) -> "SharedSettings | None":
 FEATURE: Final = Feature(
     "settings",
     page="settings.md#changes-while-the-host-runs",
-    operations=["sophon_hosting.features.settings.operations", "sophon_hosting.features.settings.setup"],
+    operations=["sophon_hosting.features.settings.operations", "sophon_hosting.features.settings.setup_operations"],
     services=[
         FeatureService(_create_live_settings, key=LIVE_SETTINGS),
         FeatureService(_create_provider_setup, key=PROVIDER_SETUP),

@@ -5,5 +5,5 @@ from typing import Final
 from sophon_hosting.features.feature import Feature
 
 FEATURE: Final = Feature(
-    "tasks", operations=["sophon_hosting.features.tasks.messages", "sophon_hosting.features.tasks.operations"]
+    "tasks", operations=["sophon_hosting.features.tasks.message_operations", "sophon_hosting.features.tasks.operations"]
 )

@@ -9,7 +9,7 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.rights import CALL_SCOPE
 from sophon_hosting.features.agents.operations import show_sub_agent
 from sophon_hosting.features.sessions.history_results import logged_event_to_json
-from sophon_hosting.features.sessions.stored_history import to_visible_events
+from sophon_hosting.features.sessions.visible_history import to_visible_events
 from sophon_hosting.features.tasks.results import (
     CancelledTask,
     FeedbackReceipt,

@@ -20,10 +20,10 @@ from sophon_hosting.cli.console.output import (
 from sophon_hosting.cli.operation_commands import Row
 from sophon_hosting.cli.remote.host_selection import find_client, local_host_url, open_client
 from sophon_hosting.features.tasks.operations import get_task, list_task_events
-from sophon_hosting.features.tasks.task_text import format_task
+from sophon_hosting.features.tasks.task_timeline import format_task
+from sophon_hosting.features.traces.comparison_text import format_comparison
 from sophon_hosting.features.traces.operations import get_trace, list_traces
-from sophon_hosting.features.traces.replay_text import format_comparison
-from sophon_hosting.features.traces.replays import replay_own_turn
+from sophon_hosting.features.traces.replay_operations import replay_own_turn
 from sophon_hosting.features.traces.trace_text import format_trace_tree
 from sophon_hosting.operations.client import Client
 from sophon_hosting.rendering.value_formatting import format_ms, format_time, format_usage_cost
@@ -109,7 +109,9 @@ def replay(
     if (client := find_client(ctx.obj, url)) is not None:
         found = client.call(replay_own_turn, task_id=task, chain=chain, model=model)
     else:
-        from sophon_hosting.features.traces.stored_replay import replay_stored_turn  # lazy: it needs a whole chain
+        from sophon_hosting.features.traces.replay_without_host import (
+            replay_stored_turn,  # lazy: it needs a whole chain
+        )
 
         settings = load_cli_settings(ctx.obj)
         write_notice(f"no host runs at {local_host_url(settings)}; using the store")

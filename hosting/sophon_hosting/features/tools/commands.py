@@ -19,8 +19,8 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_client_silently
 from sophon_hosting.client_api.authentication.token_authentication import find_operators
 from sophon_hosting.features.registry import register_feature_tools
-from sophon_hosting.features.tools import custom_tools
-from sophon_hosting.features.tools.custom_tools import open_custom_tools
+from sophon_hosting.features.tools import custom_tool_operations as custom_tools
+from sophon_hosting.features.tools.custom_tool_operations import open_custom_tools
 from sophon_hosting.features.tools.results import custom_tool_to_json
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)

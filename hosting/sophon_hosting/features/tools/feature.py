@@ -7,5 +7,5 @@ from sophon_hosting.features.feature import Feature
 FEATURE: Final = Feature(
     "tools",
     page="tools.md",
-    operations=["sophon_hosting.features.tools.operations", "sophon_hosting.features.tools.custom_tools"],
+    operations=["sophon_hosting.features.tools.operations", "sophon_hosting.features.tools.custom_tool_operations"],
 )

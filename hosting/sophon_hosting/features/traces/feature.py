@@ -18,6 +18,6 @@ async def _sweep(swept: "SweptStore") -> Mapping[str, int]:
 FEATURE: Final = Feature(
     "traces",
     page="traces.md",
-    operations=["sophon_hosting.features.traces.operations", "sophon_hosting.features.traces.replays"],
+    operations=["sophon_hosting.features.traces.operations", "sophon_hosting.features.traces.replay_operations"],
     sweep=_sweep,
 )

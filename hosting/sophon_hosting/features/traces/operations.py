@@ -6,7 +6,7 @@ from sophon.errors import NotFound
 from sophon.traces.trace import Trace
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.sessions.history_results import RecordView, TurnRecords, record_to_json
-from sophon_hosting.features.sessions.stored_history import cut_large_fields, read_records
+from sophon_hosting.features.sessions.visible_history import cut_large_fields, read_records
 from sophon_hosting.features.traces.replay.recorded_turn import find_turn_owner
 from sophon_hosting.features.traces.results import (
     OtlpTrace,

@@ -12,7 +12,7 @@ from sophon.clock import SystemClock
 from sophon.testing import VirtualClock
 from sophon_channels.contract import ChannelAttachment
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.inbound.attachments import DocumentTexts
+from sophon_hosting.channels.inbound.attachment_downloads import DocumentTexts
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 PDF, DOCX = ChannelAttachment("f", "document", "a.pdf"), ChannelAttachment("f", "document", "a.docx")

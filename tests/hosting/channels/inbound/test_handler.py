@@ -20,7 +20,7 @@ from sophon_channels.contract import (
 )
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
-from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler
+from sophon_hosting.channels.inbound.message_merging import MediaGroupAssembler
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 GROUP = ChatLocation("-20", "group")

@@ -13,7 +13,7 @@ from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, IdentityChanged, InboundMessage, Person
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.identities import IdentityLink, IdentityLinks
+from sophon_hosting.channels.identity_links import IdentityLink, IdentityLinks
 from sophon_hosting.channels.pairing import PairingService
 from sophon_hosting.store.sql_host_store import SqlHostStore
 

@@ -21,8 +21,8 @@ from sophon_channels.contract import (
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
 from sophon_hosting.channels.chat_state import PERSON_KIND
-from sophon_hosting.channels.inbound.attachments import describe_media_type
-from sophon_hosting.channels.outbound.undelivered import STATE_KIND
+from sophon_hosting.channels.inbound.attachment_downloads import describe_media_type
+from sophon_hosting.channels.outbound.undelivered_answers import STATE_KIND
 from sophon_hosting.host import RunRequest
 from sophon_hosting.runs.text_origin import own_text_of_run
 from sophon_hosting.runs.turn_factory import build_turn

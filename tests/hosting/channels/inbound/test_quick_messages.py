@@ -4,7 +4,7 @@ from typing import Any
 
 from sophon_channels.contract import ChannelAttachment, ChatLocation, Person
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.inbound import media_groups
+from sophon_hosting.channels.inbound import message_merging
 
 LONG = 30.0
 """Seconds that no test waits for."""
@@ -75,13 +75,13 @@ async def test_people_and_chats_are_not_mixed(start: Any) -> None:
 
 async def test_many_messages_are_cut_at_the_limit(start: Any) -> None:
     running = await start(debounce_seconds=LONG)
-    for number in range(media_groups.MAX_QUICK_MESSAGES):
+    for number in range(message_merging.MAX_QUICK_MESSAGES):
         await running.channel.deliver_message(str(number))
     await running.channel.wait_for_text("You said: 0\n1\n2")
 
 
 async def test_what_waits_when_the_host_ends_is_answered_by_the_next_one(start: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(media_groups, "RESUMED_GATHER_SECONDS", 0.05)
+    monkeypatch.setattr(message_merging, "RESUMED_GATHER_SECONDS", 0.05)
     first = await start(debounce_seconds=LONG)
     await first.channel.deliver_message("one")
     await first.channel.deliver_message("two")

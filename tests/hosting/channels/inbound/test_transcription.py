@@ -17,7 +17,7 @@ from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 from sophon_channels.contract import ChannelAttachment
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
+from sophon_hosting.channels.inbound.attachment_downloads import AttachmentDownloader
 from sophon_hosting.channels.inbound.transcription import MAX_REPLY_BYTES, Transcriber, create_transcriber
 from sophon_hosting.store.runs.contract import Run
 

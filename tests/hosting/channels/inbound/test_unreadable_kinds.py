@@ -8,7 +8,7 @@ import pytest
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, InboundMessage, Person, SharedText
-from sophon_channels.kind_treatments import format_unreadable_notice
+from sophon_channels.message_kind_treatments import format_unreadable_notice
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON
 from sophon_hosting.channels.inbound.turn_text import UNREADABLE_NOTE
 from sophon_hosting.channels.inbound.unreadable_notices import NOTICE_INTERVAL, UnreadableNotices

@@ -4,7 +4,7 @@ from typing import Any
 
 from sophon.testing import VirtualClock
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.outbound.typing import TypingAndPreview
+from sophon_hosting.channels.outbound.typing_and_preview import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore

@@ -8,7 +8,7 @@ from sophon import ModelRequest
 from sophon.testing import VirtualClock
 from sophon_channels.contract import Channel
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.outbound.replies import EMPTY_REPLY, ReplyBuilder
+from sophon_hosting.channels.outbound.reply_entries import EMPTY_REPLY, ReplyBuilder
 from sophon_hosting.store.runs.contract import Run, RunError, RunOutcome
 from tests.channels.contract.test_every_channel import NAMES, made
 from tests.hosting.channels.conftest import Brain

@@ -11,7 +11,7 @@ from sophon import ModelRequest, ModelResponse
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_channels.contract import OutboundMessage
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.outbound.typing import TypingAndPreview
+from sophon_hosting.channels.outbound.typing_and_preview import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_hosting.store.sql_host_store import SqlHostStore

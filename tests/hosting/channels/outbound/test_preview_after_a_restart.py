@@ -8,7 +8,7 @@ from sophon import ModelRequest, ModelResponse, ToolCall
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_channels.contract import ChatLocation
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.outbound.replies import ReplyBuilder
+from sophon_hosting.channels.outbound.reply_entries import ReplyBuilder
 from sophon_hosting.store.runs.contract import Run, RunError, RunOutcome
 from tests.hosting.channels.conftest import Brain
 

@@ -19,7 +19,7 @@ from sophon_hosting.features.approvals.operations import (
     list_open_approvals,
     submit_decision,
 )
-from sophon_hosting.features.tasks.messages import send_message
+from sophon_hosting.features.tasks.message_operations import send_message
 from sophon_hosting.runs.approvals.approval_service import DecisionRefused
 from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore

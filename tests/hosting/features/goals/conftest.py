@@ -15,7 +15,7 @@ from sophon.errors import ModelError, ToolError
 from sophon.messages import Usage
 from sophon.stores.contract import Store
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
-from sophon_hosting.channels.owner_rights import OwnerRights
+from sophon_hosting.channels.unattended_owner_rights import OwnerRights
 from sophon_hosting.features.goals.deletion import GoalDeletion
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.events import GoalChanged

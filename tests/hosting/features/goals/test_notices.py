@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 from sophon_hosting.events.wire_event import WireEvent, to_wire_event
 from sophon_hosting.features.goals import notices as goal_notices
 from sophon_hosting.features.goals.goal_writer import build_event

@@ -14,9 +14,9 @@ from sophon.errors import InputError
 from sophon.testing import VirtualClock
 from sophon_hosting.features.imports import export_file
 from sophon_hosting.features.imports.conversation import Conversation, Unreadable
+from sophon_hosting.features.imports.conversation_lines import MAX_MESSAGES, MAX_VALUES
 from sophon_hosting.features.imports.export_file import read_export
 from sophon_hosting.features.imports.export_reader import ExportReader
-from sophon_hosting.features.imports.parsed_file import MAX_MESSAGES, MAX_VALUES
 from tests.hosting.features.imports.exports import chatgpt_conversation, claude_conversation
 
 GOOD = json.dumps([chatgpt_conversation(), claude_conversation()]).encode()

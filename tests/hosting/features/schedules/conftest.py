@@ -16,9 +16,9 @@ from sophon_hosting.features.goals.feature import create_use_recorder
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.schedules.events import ScheduleFired
 from sophon_hosting.features.schedules.firing import CheckOwner
-from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
+from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host

@@ -9,8 +9,8 @@ import pytest
 from sophon import ModelRequest, Services
 from sophon.stores.contract import Store
 from sophon.testing import FunctionModel, VirtualClock
-from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.requests import ScheduleRequest
+from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url

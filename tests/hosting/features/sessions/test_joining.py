@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sophon.errors import InputError
-from sophon_hosting.features.sessions.history import join_session, leave_session
+from sophon_hosting.features.sessions.history_operations import join_session, leave_session
 from tests.hosting.calls import call
 
 

@@ -11,8 +11,8 @@ from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.schedules.firing import note_outcome
-from sophon_hosting.features.schedules.library import Destination, ScheduleLibrary, pause_schedule
 from sophon_hosting.features.schedules.requests import ScheduleRequest
+from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary, pause_schedule
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.programs.doctor.automation_checks import check_automation, check_folders
 from sophon_hosting.store.sql_host_store import SqlHostStore

@@ -5,7 +5,7 @@ import asyncio
 from sophon import Decision
 from sophon.events import Message as MessageAdded
 from sophon.events import StreamReset, TaskFailed
-from sophon_hosting.features.queue.dead_letters import retry_task
+from sophon_hosting.features.queue.dead_letter_retry import retry_task
 from sophon_hosting.host import Host
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.chains.additions import find_guards

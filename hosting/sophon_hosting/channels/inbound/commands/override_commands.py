@@ -5,8 +5,8 @@ from sophon.security.authorization.permission_levels import Feature
 from sophon.services import Services
 from sophon.turn.chat_overrides import MEMORIES, NEUTRAL, NO_OVERRIDES, ChatOverrides
 from sophon_channels.contract import ChatLocation, InboundMessage
-from sophon_hosting.channels.chat_profiles import ChatProfiles, find_name_problems, list_agents
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.effective_chat_overrides import ChatProfiles, find_name_problems, list_agents
 from sophon_hosting.channels.inbound.commands.command_request import ChatCommandRequest
 from sophon_hosting.host import Host
 from sophon_hosting.store.contract import host_store

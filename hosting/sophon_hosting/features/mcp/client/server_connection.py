@@ -42,11 +42,10 @@ from sophon._version import __version__
 from sophon.errors import ToolError
 from sophon.failure_log import log_failure
 from sophon.traces.trace_context import HEADER, find_traceparent
-from sophon_hosting.features.mcp.client.bounded_http import open_http
-from sophon_hosting.features.mcp.client.bounded_stdio import open_stdio
 from sophon_hosting.features.mcp.client.elicitation_form import FieldValue
 from sophon_hosting.features.mcp.client.failure_text import MAX_ERROR, describe_failure
-from sophon_hosting.features.mcp.client.listed_text import (
+from sophon_hosting.features.mcp.client.http_transport import open_http
+from sophon_hosting.features.mcp.client.resource_and_prompt_text import (
     contents_to_text,
     prompt_to_text,
     prompts_to_text,
@@ -55,6 +54,7 @@ from sophon_hosting.features.mcp.client.listed_text import (
 )
 from sophon_hosting.features.mcp.client.server_address import ServerAddress, ServerFacts
 from sophon_hosting.features.mcp.client.server_call import ServerCall
+from sophon_hosting.features.mcp.client.stdio_transport import open_stdio
 from sophon_hosting.features.mcp.client.tolerant_stream import TolerantStream
 from sophon_hosting.features.mcp.client.tool_definition import ToolDefinition
 

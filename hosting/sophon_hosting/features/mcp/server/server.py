@@ -26,9 +26,9 @@ from sophon_hosting.features.mcp.server.operation_tools import (
 from sophon_hosting.features.mcp.server.task_follower import JsonRow, follow_task
 from sophon_hosting.features.mcp.server.token_rights import has_permission
 from sophon_hosting.features.mcp.server.tool_changes import ConnectionToolWatch, serve_subscription
-from sophon_hosting.features.sessions.history import list_messages
+from sophon_hosting.features.sessions.history_operations import list_messages
 from sophon_hosting.features.sessions.operations import list_sessions
-from sophon_hosting.features.tasks.messages import call_tool, send_message
+from sophon_hosting.features.tasks.message_operations import call_tool, send_message
 from sophon_hosting.features.tools.operations import list_tools
 from sophon_hosting.operations.client import AsyncClient, HostError
 from sophon_hosting.operations.current_user import get_current_user

@@ -10,7 +10,7 @@ import anyio
 from sophon.clock import Clock
 from sophon.errors import SophonError
 from sophon.events import event_type
-from sophon_hosting.features.sessions.history import list_session_events
+from sophon_hosting.features.sessions.history_operations import list_session_events
 from sophon_hosting.features.tasks.operations import cancel_task, get_task
 from sophon_hosting.operations.client import AsyncClient, HostUnreachable
 

@@ -13,9 +13,9 @@ from mcp.shared.exceptions import MCPError
 
 from sophon.errors import InvalidArguments
 from sophon.risk import Risk
-from sophon_hosting.features.mcp.client.bounded_stdio import TOO_LARGE, LineSplitter, open_stdio
-from sophon_hosting.features.mcp.client.listed_text import result_to_text
+from sophon_hosting.features.mcp.client.resource_and_prompt_text import result_to_text
 from sophon_hosting.features.mcp.client.server_tools import choose_risk
+from sophon_hosting.features.mcp.client.stdio_transport import TOO_LARGE, LineSplitter, open_stdio
 from sophon_hosting.features.mcp.client.supervised_server import MAX_CRASHES, WINDOW_SECONDS, CrashLimit
 from sophon_hosting.features.mcp.client.tool_definition import (
     MAX_DEFINITION_BYTES,

@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 from sophon.events import AgentStatus
-from sophon_hosting.features.mcp.client.listed_text import contents_to_text, prompts_to_text, resources_to_text
+from sophon_hosting.features.mcp.client.resource_and_prompt_text import (
+    contents_to_text,
+    prompts_to_text,
+    resources_to_text,
+)
 from sophon_hosting.features.mcp.client.server_call import format_progress
 from sophon_hosting.features.mcp.events import McpRequested
 from sophon_hosting.features.mcp.results import mcp_server_to_json

@@ -10,7 +10,7 @@ from sophon.clock import Clock
 from sophon.invisible_characters import is_blank
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.channels.outbound.entries import build_entries
+from sophon_hosting.channels.outbound.message_entries import build_entries
 from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.runs import answer_entries
 from sophon_hosting.store.runs.contract import FinalStatus, Run, RunOutcome

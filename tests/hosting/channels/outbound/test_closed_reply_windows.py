@@ -10,7 +10,7 @@ from sophon_channels.contract import BeforeRequest, SendDeferred, SendResult, Se
 from sophon_channels.outbound_entry import OutboundEntry, OutboundStatus
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.store.sql_host_store import SqlHostStore
-from tests.hosting.channels.outbound.test_undelivered import events_of
+from tests.hosting.channels.outbound.test_undelivered_answers import events_of
 
 CLOSED = SendUndeliverable("131047", is_chat_gone=True, is_window_closed=True)
 HELD = SendDeferred("429", timedelta(hours=1))

@@ -1,4 +1,4 @@
-"""Messages that become one: the pieces of an album, and quick messages; a received piece survives a crash."""
+"""Merging of messages into one: the pieces of an album, and quick messages; a received piece survives a crash."""
 
 import asyncio
 import logging

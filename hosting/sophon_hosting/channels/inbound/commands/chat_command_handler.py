@@ -15,13 +15,13 @@ from sophon_channels.chat_commands import format_greeting, format_help
 from sophon_channels.contract import InboundMessage, OutboundMessage
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
-from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
+from sophon_hosting.channels.argument_edit_dialogues import EditDialogues
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.edit_dialogues import EditDialogues
+from sophon_hosting.channels.effective_chat_overrides import ChatProfiles, find_model
 from sophon_hosting.channels.inbound.commands.command_request import ChatCommandRequest
 from sophon_hosting.channels.inbound.commands.override_commands import OverrideCommands, require_feature
-from sophon_hosting.channels.outbound.entries import OutboundWriter
-from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
+from sophon_hosting.channels.outbound.message_entries import OutboundWriter
+from sophon_hosting.channels.outbound.undelivered_answers import UndeliveredAnswers
 from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.queue.errors import QueueUnavailable

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from sophon_channels.contract import InboundMessage, SharedText
-from sophon_channels.kind_treatments import UNKNOWN_KIND
+from sophon_channels.message_kind_treatments import UNKNOWN_KIND
 from sophon_channels.telegram.mentions import BotIdentity
-from sophon_channels.telegram.message_kinds import MESSAGE_KINDS, UPDATE_KINDS
+from sophon_channels.telegram.message_field_treatments import MESSAGE_KINDS, UPDATE_KINDS
 from sophon_channels.telegram.parsing import parse_update
 from tests.channels.telegram.parts import ADA, SENT_AT, message
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_channels.text.markdown_splitting import find_code_fences, split_text
+from sophon_channels.text.raw_markdown_splitting import find_code_fences, split_text
 from sophon_channels.text.utf16 import utf16_length
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"

@@ -8,7 +8,7 @@ from sophon.services import Services
 from sophon_channels.contract import ChatLocation, Person
 from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.channels.chat_state import LINK_KIND, ChatState
-from sophon_hosting.channels.identities import link_from_note
+from sophon_hosting.channels.identity_links import link_from_note
 from sophon_hosting.runs.message_rate import CLIENT_CHANNELS
 from sophon_hosting.store.contract import host_store
 

@@ -19,15 +19,15 @@ from sophon.turn.chat_overrides import build_chat_section
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.background_tasks import BackgroundTasks
-from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.inbound.commands.chat_commands import TaskStopper, describe_stop
+from sophon_hosting.channels.effective_chat_overrides import ChatProfiles, find_model
+from sophon_hosting.channels.inbound.commands.chat_command_handler import TaskStopper, describe_stop
 from sophon_hosting.channels.inbound.commands.command_request import ChatCommandRequest
 from sophon_hosting.channels.inbound.message_acceptance import build_message_origin, format_rejection
 from sophon_hosting.channels.inbound.turn_text import build_turn_text
-from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
-from sophon_hosting.channels.outbound.typing import TypingAndPreview
+from sophon_hosting.channels.outbound.typing_and_preview import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import RunRequest
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context

@@ -1,4 +1,4 @@
-"""Chat profiles: the overrides that hold in a chat, from commands and settings, and the check of their names."""
+"""Effective overrides of a chat, from commands and settings, and the check of the names in them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

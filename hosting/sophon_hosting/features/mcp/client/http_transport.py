@@ -12,7 +12,7 @@ from typing import Any, Final
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from sophon_hosting.features.mcp.client.bounded_stdio import MAX_MESSAGE_BYTES
+from sophon_hosting.features.mcp.client.stdio_transport import MAX_MESSAGE_BYTES
 
 CONNECT_SECONDS: Final = 30.0
 IDLE_SECONDS: Final = 300.0

@@ -8,7 +8,7 @@ from sophon.errors import NotFound
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_hosting.channels.approval_text import to_visible_line
 from sophon_hosting.channels.outbound.chat_notices import ChatNotice
-from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 from sophon_hosting.channels.outbound.quiet_entries import UNPROMPTED_KIND, is_prompted
 from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.events.wire_event import WireEvent

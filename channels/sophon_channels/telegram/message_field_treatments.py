@@ -1,10 +1,10 @@
-"""Kinds of Telegram messages: every field of a message, and what becomes of it (Bot API 10.3, Message and Update).
+"""Treatment of every field of a Telegram message and update: read, described, answered or ignored (Bot API 10.3).
 
 A message without any content that is known here comes from a newer Bot API; it is answered as `UNKNOWN_KIND`.
 """
 
 from sophon_channels.json_fields import JsonObject
-from sophon_channels.kind_treatments import UNKNOWN_KIND, build_kinds
+from sophon_channels.message_kind_treatments import UNKNOWN_KIND, build_kinds
 
 MESSAGE_KINDS = build_kinds(
     ("read", "the text of the message", "text caption"),

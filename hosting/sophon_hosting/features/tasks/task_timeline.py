@@ -1,4 +1,4 @@
-"""Rendering of a task by its events: one line for each that a person wants to see, with the seconds since the first."""
+"""Timeline of a task by its events: one line for each that a person wants to see, with the seconds since the first."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Splitting of styled text into parts of limited length and weight; styles continue in the next part."""
+"""Splitting of a long message, as styled text, into parts of limited length and weight; styles continue in the next."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence

@@ -23,7 +23,7 @@ from sophon_hosting.features.sessions.history_results import (
     record_to_json,
 )
 from sophon_hosting.features.sessions.operations import NamedSession
-from sophon_hosting.features.sessions.stored_history import cut_large_fields, find_text, read_events, read_records
+from sophon_hosting.features.sessions.visible_history import cut_large_fields, find_text, read_events, read_records
 from sophon_hosting.json_text import take_items
 from sophon_hosting.operations.request import Doc, Limit, WaitSeconds
 from sophon_hosting.operations.subjects import SESSION

@@ -1,5 +1,6 @@
-"""Kinds of inbound messages: for each kind, or part of a message, one defined treatment; a kind is never dropped in
-silence by accident.
+"""Treatment of each kind of inbound message, or part of one: read, described, answered or ignored.
+
+Each kind has one defined treatment: none is dropped in silence by accident.
 """
 
 from collections.abc import Mapping

@@ -15,8 +15,8 @@ from sophon_channels.contract import (
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.telegram.channel import TelegramChannel
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
-from sophon_hosting.channels.outbound.replies import ReplyBuilder
-from sophon_hosting.channels.outbound.typing import TypingAndPreview
+from sophon_hosting.channels.outbound.reply_entries import ReplyBuilder
+from sophon_hosting.channels.outbound.typing_and_preview import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.store.runs.contract import Run, RunError, RunOutcome
 from sophon_hosting.store.sql_host_store import SqlHostStore

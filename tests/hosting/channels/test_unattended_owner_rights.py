@@ -11,7 +11,7 @@ from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.channel_factory import ConfiguredChannel
-from sophon_hosting.channels.owner_rights import OwnerRights
+from sophon_hosting.channels.unattended_owner_rights import OwnerRights
 from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.factory import host_store_from_url

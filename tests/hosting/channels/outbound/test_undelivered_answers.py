@@ -11,7 +11,7 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels import connected_channel
-from sophon_hosting.channels.outbound import delivery_rules, undelivered
+from sophon_hosting.channels.outbound import delivery_rules, undelivered_answers
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 GONE = SendUndeliverable("403: blocked", is_chat_gone=True)
@@ -159,7 +159,7 @@ def test_the_attempts_after_a_rejected_credential_are_minutes_apart_and_never_an
 )
 def test_the_notice_names_the_time_and_the_day_if_it_is_another(runs: list[str], day: int, expected: str) -> None:
     value = {"since": "2026-11-21T14:05:00+00:00", "runs": runs}
-    assert undelivered.format_notice(value, datetime(2026, 11, day, 20, tzinfo=UTC)) == expected
+    assert undelivered_answers.format_notice(value, datetime(2026, 11, day, 20, tzinfo=UTC)) == expected
 
 
 def entry() -> Any:

@@ -36,7 +36,7 @@ from sophon_hosting.channels.edited_arguments import (
     parse_edit,
     parse_value,
 )
-from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approvals.approval_service import DecisionRefused, check_decider

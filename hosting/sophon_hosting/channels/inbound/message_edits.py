@@ -8,9 +8,9 @@ from datetime import timedelta
 from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.contract import Channel, InboundMessage, MessageEdited
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler, merge_pieces
 from sophon_hosting.channels.inbound.message_acceptance import EDITED, MessageAcceptor
 from sophon_hosting.channels.inbound.message_json import message_from_json
+from sophon_hosting.channels.inbound.message_merging import MediaGroupAssembler, merge_pieces
 from sophon_hosting.host import Host
 from sophon_hosting.runs.text_origin import PIECES, own_text_of_run
 from sophon_hosting.store.contract import host_store

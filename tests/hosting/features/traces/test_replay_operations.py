@@ -8,7 +8,7 @@ import pytest
 from sophon import ModelRequest
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication.token_authentication import User
-from sophon_hosting.features.traces.replays import MAX_REPLAYS
+from sophon_hosting.features.traces.replay_operations import MAX_REPLAYS
 from sophon_hosting.store.runs.contract import Run
 from tests.hosting.http import conftest
 

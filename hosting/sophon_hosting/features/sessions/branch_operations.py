@@ -12,8 +12,8 @@ from sophon.stores.sessions.branches import list_branch_points
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.off_the_record_errors import OffTheRecordLost, OtherMode
-from sophon_hosting.features.sessions.copying import NO_BRANCHES, check_room, find_turn, unfinished
-from sophon_hosting.features.sessions.history import SeqNumber
+from sophon_hosting.features.sessions.copy_checks import NO_BRANCHES, check_room, find_turn, unfinished
+from sophon_hosting.features.sessions.history_operations import SeqNumber
 from sophon_hosting.features.sessions.operations import NamedSession, visible_session
 from sophon_hosting.features.sessions.results import BranchList, SessionView, branch_point_to_json, session_to_json
 from sophon_hosting.operations.request import Doc, Request

@@ -1,4 +1,4 @@
-"""Stored history of a session as a caller sees it: records, events, large texts; redacted without FullHistory."""
+"""Visible history of a session, as a caller sees it: records, events, large texts; redacted without FullHistory."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

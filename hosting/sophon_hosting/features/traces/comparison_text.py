@@ -1,4 +1,4 @@
-"""A turn and its replay as lines of text: what each was asked to do, called, cost and answered."""
+"""Text of the comparison of a turn with its replay: what each was asked to do, called, cost and answered."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
