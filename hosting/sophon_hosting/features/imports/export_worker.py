@@ -1,4 +1,4 @@
-"""Program that parses an export: `python -m ... FILE TARGET`. It writes the conversations as lines (`conversation_lines`)."""
+"""Program that parses an export: `python -m ... FILE TARGET`. It writes `conversation_lines`."""
 
 import sys
 from pathlib import Path

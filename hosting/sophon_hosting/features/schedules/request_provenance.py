@@ -1,4 +1,4 @@
-"""Provenance of a request: whether a schedule follows from what people wrote, in a session that has read the texts of others.
+"""Provenance of a request: whether a schedule follows from what people wrote, in a session with texts of others.
 
 A schedule acts while nobody looks, again and again. So where decision 50 has a call confirmed by a person, one for a
 schedule is refused: its text must be in what people wrote, and they must have asked for a time.

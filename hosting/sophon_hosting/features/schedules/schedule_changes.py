@@ -1,4 +1,4 @@
-"""Changes of schedules: make, change, pause, resume and remove schedules, whoever asks: a tool, a client or a command."""
+"""Changes of schedules: make, change, pause, resume and remove them, whoever asks: a tool, a client or a command."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
