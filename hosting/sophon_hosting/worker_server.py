@@ -108,7 +108,7 @@ class WorkerServer:
     async def _serve_health(self, address: ListenAddress) -> None:
         app = web.Application()
         app[HOST] = self.host
-        app.add_routes(health_routes(None))
+        app.add_routes(health_routes())
         self._health = web.AppRunner(
             app, handle_signals=False, access_log=None, shutdown_timeout=REQUEST_SHUTDOWN_TIMEOUT_SECONDS
         )

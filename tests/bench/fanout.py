@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import psycopg
 from redis.asyncio import Redis
 
-from sophon_hosting.fanout.connected import ConnectedFanout
+from sophon_hosting.fanout.connected_fanout import ConnectedFanout
 from sophon_hosting.fanout.contract import HostMessage, SessionAdvanced, WatchStarted
 from sophon_hosting.fanout.fanout_transport import FanoutTransport
 from sophon_hosting.fanout.postgres_notify import PostgresTransport

@@ -13,11 +13,11 @@ from sophon.events import Event
 from sophon.settings import Settings
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.authentication.token_authentication import User
+from sophon_hosting.client_api.caller_connection import Connection, DirectConnection, ServedProcess
 from sophon_hosting.client_api.client_errors import Forbidden
-from sophon_hosting.client_api.connection import Connection, DirectConnection, ServedProcess
 from sophon_hosting.client_api.history_view import HistoryView
 from sophon_hosting.client_api.off_the_record_errors import OffTheRecordLost, OtherMode
-from sophon_hosting.client_api.reply import Reply
+from sophon_hosting.client_api.operation_reply import Reply
 from sophon_hosting.client_api.rights import HUB_CHANNEL, ClientRights
 from sophon_hosting.client_api.user_sessions import UserSessions
 from sophon_hosting.events.event_committer import EventCommitter

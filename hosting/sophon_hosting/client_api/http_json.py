@@ -10,8 +10,8 @@ from aiohttp.http import HttpProcessingError
 
 from sophon.errors import InputError
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.client_api.caller_connection import ServedProcess
 from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge
-from sophon_hosting.client_api.connection import ServedProcess
 from sophon_hosting.host import Host
 from sophon_hosting.json_text import encode_json
 

@@ -10,7 +10,7 @@ from sophon.settings import Settings
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.client_api.caller import Caller, CallerEvents
-from sophon_hosting.client_api.connection import DirectConnection
+from sophon_hosting.client_api.caller_connection import DirectConnection
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.store.contract import HostStore

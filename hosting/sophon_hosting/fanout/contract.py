@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from sophon_hosting.fanout.messages import (
+from sophon_hosting.fanout.host_messages import (
     HintsLost,
     HostMessage,
     RunSignalled,

@@ -7,7 +7,7 @@ from importlib import import_module
 from sophon.errors import SettingsError
 from sophon.extras import install_command
 from sophon.settings import Settings
-from sophon_hosting.fanout.connected import ConnectedFanout
+from sophon_hosting.fanout.connected_fanout import ConnectedFanout
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
 
 REDIS_SCHEMES = ("redis", "rediss", "unix")

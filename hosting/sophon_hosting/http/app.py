@@ -10,15 +10,16 @@ from sophon_channels.contract import Channel
 from sophon_hosting.client_api.authentication.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.authentication.login_throttle import LoginThrottle
 from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
+from sophon_hosting.client_api.caller_connection import ServedProcess
 from sophon_hosting.client_api.client_address import TrustedProxies
-from sophon_hosting.client_api.connection import ServedProcess
 from sophon_hosting.client_api.http_json import HOST, MAX_BODY_BYTES, PROCESS
 from sophon_hosting.features.registry import list_routes, load_operations
 from sophon_hosting.host import Host
 from sophon_hosting.http.connections.limits import REQUEST_SECONDS
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
 from sophon_hosting.http.error_middleware import convert_errors
-from sophon_hosting.http.health import RenderMetrics, health_routes
+from sophon_hosting.http.health import health_routes
+from sophon_hosting.http.metrics_route import RenderMetrics, metrics_routes
 from sophon_hosting.http.middlewares import (
     add_cors_headers,
     bind_trace,
@@ -93,6 +94,6 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     else:
         app.add_routes(fallback_page_routes(access, metrics=chosen.render_metrics is not None))
     app.add_routes(openapi_routes())
-    app.add_routes(health_routes(chosen.render_metrics, chosen.instance_id))
+    app.add_routes([*health_routes(chosen.instance_id), *metrics_routes(chosen.render_metrics)])
     app.add_routes(list_routes(host))
     return app

@@ -1,4 +1,4 @@
-"""Health checks `/healthz` (liveness) and `/readyz` (readiness), and Prometheus `/metrics`."""
+"""Health checks `/healthz` (liveness) and `/readyz` (readiness)."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -12,11 +12,6 @@ from sophon_hosting.queue.errors import QueueUnavailable
 
 log = logging.getLogger("sophon")
 
-RenderMetrics = Callable[[], Awaitable[bytes]]
-"""Renders all metrics in the Prometheus text format."""
-
-METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
 DEGRADED = "degraded:"
 """Beginning of the result of a check that failed without keeping the host from accepting messages."""
 
@@ -27,21 +22,14 @@ CHECK_TIMEOUT_SECONDS = 2.0
 """Timeout of each readiness check; probes usually give up after a few seconds."""
 
 
-def health_routes(render_metrics: RenderMetrics | None, instance_id: str = "") -> list[web.RouteDef]:
-    """Return the routes `/healthz`, `/readyz`, and `/metrics` if `render_metrics` is given."""
+def health_routes(instance_id: str = "") -> list[web.RouteDef]:
+    """Return the routes `/healthz` and `/readyz`."""
 
     async def get_liveness(request: web.Request) -> web.Response:
         """Return 200: the process responds. The id says whose host it is to a command, before it sends a token."""
         return json_response({"status": "ok"} | ({"instance": instance_id} if instance_id else {}))
 
-    found = [web.get("/healthz", get_liveness), web.get("/readyz", get_readiness)]
-    if render_metrics is not None:
-
-        async def get_metrics(request: web.Request) -> web.Response:
-            return web.Response(body=await render_metrics(), headers={"Content-Type": METRICS_CONTENT_TYPE})
-
-        found.append(web.get("/metrics", get_metrics))
-    return found
+    return [web.get("/healthz", get_liveness), web.get("/readyz", get_readiness)]
 
 
 async def get_readiness(request: web.Request) -> web.Response:

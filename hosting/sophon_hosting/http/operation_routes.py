@@ -12,7 +12,7 @@ from sophon.errors import InputError
 from sophon.traces.trace_context import HEADER
 from sophon_hosting.client_api.authentication.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.authentication.token_authentication import Unauthorized, User
-from sophon_hosting.client_api.connection import ServedProcess
+from sophon_hosting.client_api.caller_connection import ServedProcess
 from sophon_hosting.client_api.http_json import (
     PROCESS,
     TRACE,
@@ -21,7 +21,7 @@ from sophon_hosting.client_api.http_json import (
     json_response,
     read_json_object,
 )
-from sophon_hosting.client_api.reply import File, JsonLines, Reply
+from sophon_hosting.client_api.operation_reply import File, JsonLines, Reply
 from sophon_hosting.host import Host
 from sophon_hosting.http.uploads import CHUNK_BYTES, read_chunks, read_upload
 from sophon_hosting.json_text import encode_json

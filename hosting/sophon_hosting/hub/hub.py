@@ -19,9 +19,9 @@ from sophon_hosting.client_api.authentication.client_authentication import Clien
 from sophon_hosting.client_api.authentication.login_throttle import LoginThrottle
 from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.client_api.caller_connection import Connection, DirectConnection
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_errors import ErrorPayload, Forbidden, Unauthorized, Unavailable, to_error_payload
-from sophon_hosting.client_api.connection import Connection, DirectConnection
 from sophon_hosting.client_api.rights import OPERATOR_SCOPE, ScopeNeeded
 from sophon_hosting.events.wire_event import to_wire_event
 from sophon_hosting.host import Host
@@ -35,10 +35,10 @@ from sophon_hosting.hub.protocol.socketio_server import (
     HubConnectionRefused,
     SocketServer,
 )
+from sophon_hosting.hub.sending.client_send_buffer import SendBuffer
 from sophon_hosting.hub.sending.event_encoding import EventEncoder
 from sophon_hosting.hub.sending.packet_queue import TextPacket
-from sophon_hosting.hub.sending.send_buffer import SendBuffer
-from sophon_hosting.hub.sending.send_limit import SendLimit
+from sophon_hosting.hub.sending.total_send_limit import SendLimit
 from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")

@@ -13,8 +13,8 @@ from sophon_hosting.client_api.scoped_session_ids import to_client_events
 from sophon_hosting.client_api.user_sessions import SESSION_TRIES
 from sophon_hosting.events.missed_events import MissedEvents
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.hub.sending.client_send_buffer import SendBuffer
 from sophon_hosting.hub.sending.event_encoding import EventEncoder
-from sophon_hosting.hub.sending.send_buffer import SendBuffer
 
 CHAT_NAMESPACE = "/"
 OPERATOR_NAMESPACE = "/operator"

@@ -15,7 +15,7 @@ from sophon.errors import StoreError
 from sophon.failure_log import log_failure
 from sophon.stores.leases.lease import HOST_PREFIX, Lease
 from sophon.stores.leases.sql import LeaseStore
-from sophon_hosting.leadership.fingerprint import list_differences
+from sophon_hosting.leadership.settings_fingerprint import list_differences
 
 log = logging.getLogger("sophon")
 

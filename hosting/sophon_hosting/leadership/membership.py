@@ -13,8 +13,8 @@ from sophon.services import Services
 from sophon.settings import QueueSettings, Settings
 from sophon_hosting.leadership.contract import Leadership, SoleLeadership
 from sophon_hosting.leadership.election import LeaderElection
-from sophon_hosting.leadership.fingerprint import compute_fingerprint
 from sophon_hosting.leadership.host_registry import HostDescription, HostRegistry, ProcessRole, format_time
+from sophon_hosting.leadership.settings_fingerprint import compute_fingerprint
 from sophon_hosting.store.contract import HostStore, host_store
 
 

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Collection, Mapping
 from typing import Literal, TextIO
 
-from sophon_hosting.observability.formatters import JsonFormatter, TextFormatter
 from sophon_hosting.observability.log_context import LogContextFilter
+from sophon_hosting.observability.log_formatters import JsonFormatter, TextFormatter
 from sophon_hosting.observability.log_redaction import LogRedactor
 
 LogFormat = Literal["Auto", "Json", "Text"]

@@ -9,7 +9,7 @@ import httpx
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError, SophonError
-from sophon_hosting.client_api.reply import File
+from sophon_hosting.client_api.operation_reply import File
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import Request, request_shape
 

@@ -7,7 +7,7 @@ from typing import Any, Union, cast, get_args, get_origin
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from sophon_hosting.client_api.reply import File, JsonLines
+from sophon_hosting.client_api.operation_reply import File, JsonLines
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import request_shape
 

@@ -10,7 +10,7 @@ from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.errors import NotFound, SophonError
 from sophon.settings import Settings
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.operations.permission import check_permission
+from sophon_hosting.operations.permission_check import check_permission
 from sophon_hosting.operations.request import Request, request_shape
 
 Q = TypeVar("Q", bound=Request)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol, Sel
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
-from sophon_hosting.operations.permission import parse_permission
+from sophon_hosting.operations.permission_check import parse_permission
 from sophon_hosting.operations.validation_errors import describe_problems
 
 if TYPE_CHECKING:

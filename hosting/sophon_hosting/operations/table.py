@@ -8,7 +8,7 @@ from sophon.errors import CompositionError, SophonError
 from sophon.settings import Settings
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.operations.operation import Operation, OperationOptions, Subject
-from sophon_hosting.operations.permission import parse_permission
+from sophon_hosting.operations.permission_check import parse_permission
 from sophon_hosting.operations.request import Request
 
 Q = TypeVar("Q", bound=Request)

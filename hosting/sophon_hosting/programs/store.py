@@ -10,7 +10,7 @@ from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_wi
 from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_lines, write_result
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.server_settings import create_store_lease
+from sophon_hosting.cli.server_bootstrap import create_store_lease
 from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.rendering.value_formatting import format_bytes
 from sophon_hosting.retention import RetentionSweep, format_counts

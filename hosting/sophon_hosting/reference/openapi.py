@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sophon._version import __version__
-from sophon_hosting.client_api.reply import File, JsonLines
+from sophon_hosting.client_api.operation_reply import File, JsonLines
 from sophon_hosting.features.registry import builtin_operations
-from sophon_hosting.http.other_paths import OTHER_PATHS
+from sophon_hosting.http.openapi_other_paths import OTHER_PATHS
 from sophon_hosting.operations.json_schemas import JsonSchema, OperationSchemas, references, union_members
 from sophon_hosting.operations.operation import Operation
-from sophon_hosting.operations.permission import describe_permissions
+from sophon_hosting.operations.permission_check import describe_permissions
 from sophon_hosting.operations.request import PERMISSION_KEY, request_shape
 from sophon_hosting.operations.table import Registry
 from sophon_hosting.reference.openapi_errors import ERROR_SCHEMA, codes_by_status, error_response

@@ -15,7 +15,7 @@ from sophon_hosting.client_api.client_errors import (
 )
 from sophon_hosting.client_api.rights import OPERATOR_SCOPE, ScopeNeeded
 from sophon_hosting.operations.operation import Operation
-from sophon_hosting.operations.permission import TOKEN_ONLY
+from sophon_hosting.operations.permission_check import TOKEN_ONLY
 from sophon_hosting.operations.request import request_shape
 
 INTERNAL: Final = "internal"

@@ -2,7 +2,7 @@
 
 from sophon_hosting.features.mcp.server.operation_tools import load_operation_tools
 from sophon_hosting.operations.doc_tables import render_table
-from sophon_hosting.operations.permission import TOKEN_ONLY
+from sophon_hosting.operations.permission_check import TOKEN_ONLY
 
 
 def operation_tools_table() -> str:

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from sophon_hosting.client_api.reply import File, JsonLines
+from sophon_hosting.client_api.operation_reply import File, JsonLines
 from sophon_hosting.events.large_fields import LARGE_FIELD
 from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.operations.json_schemas import REFERENCE_TO, JsonSchema, OperationSchemas, references, union_members
 from sophon_hosting.operations.operation import Operation
-from sophon_hosting.operations.permission import describe_permissions
+from sophon_hosting.operations.permission_check import describe_permissions
 from sophon_hosting.operations.request import PERMISSION_KEY
 from sophon_hosting.operations.table import Registry
 from sophon_hosting.reference.event_schemas import event_schemas

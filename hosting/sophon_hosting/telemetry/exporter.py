@@ -21,7 +21,7 @@ from sophon.security import redact_and_cut
 from sophon.settings.sections.traces import TelemetrySettings
 from sophon.traces.trace import Trace
 from sophon_hosting.telemetry.model_call_histograms import TurnMetrics
-from sophon_hosting.telemetry.spans import SpanBuilder
+from sophon_hosting.telemetry.sdk_spans import SpanBuilder
 from sophon_hosting.telemetry.turn_spans import TurnContent
 
 log = logging.getLogger("sophon")

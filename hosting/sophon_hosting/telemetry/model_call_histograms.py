@@ -13,7 +13,7 @@ from opentelemetry.sdk.resources import Resource
 
 from sophon._version import __version__
 from sophon.traces.trace import Trace
-from sophon_hosting.telemetry.attributes import drop_empty, find_error_type
+from sophon_hosting.telemetry.span_attributes import drop_empty, find_error_type
 
 TOKEN_BUCKETS: Final = [4.0**power for power in range(14)]
 """1 to 67,108,864 tokens. Source: the conventions, gen_ai.client.token.usage."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sophon._python.lazy_dataclass import dataclass
 from sophon.traces.trace import Trace
 from sophon.traces.trace_context import derive_span_id
-from sophon_hosting.telemetry.attributes import (
+from sophon_hosting.telemetry.span_attributes import (
     AGENT_NAME,
     describe_agent,
     describe_attempt,

@@ -3,7 +3,7 @@
 from sophon import Decision
 from sophon.events import SubAgentChanged
 from sophon_hosting.fanout.contract import RunSignalled
-from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
+from sophon_hosting.fanout.local_fanout import LocalFanout, LocalNetwork
 from sophon_hosting.runs.run_signals import RunSignals
 from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent
 from tests.agents import ask, call

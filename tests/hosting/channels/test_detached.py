@@ -14,7 +14,7 @@ from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels import connected_channel
 from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.fanout.contract import Wake
-from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
+from sophon_hosting.fanout.local_fanout import LocalFanout, LocalNetwork
 from sophon_hosting.http.app import HttpOptions, make_app
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sophon_hosting.fanout.connected import ConnectedFanout
+from sophon_hosting.fanout.connected_fanout import ConnectedFanout
 from sophon_hosting.fanout.contract import HintsLost, HostFanout, HostMessage, WatchStarted
-from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
+from sophon_hosting.fanout.local_fanout import LocalFanout, LocalNetwork
 from tests.hosting.fanout.servers import WAIT_SECONDS, Proxy, require_postgres, require_redis
 
 BACKENDS = ("local", "redis", "postgres")

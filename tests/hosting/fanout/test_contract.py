@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from sophon_hosting.fanout.connected import ConnectedFanout
+from sophon_hosting.fanout.connected_fanout import ConnectedFanout
 from sophon_hosting.fanout.contract import (
     HintsLost,
     HostMessage,
@@ -20,7 +20,7 @@ from sophon_hosting.fanout.contract import (
     WatchStarted,
     WireMessage,
 )
-from sophon_hosting.fanout.messages import encode_message
+from sophon_hosting.fanout.host_messages import encode_message
 from tests.hosting.fanout.conftest import Network
 from tests.hosting.fanout.servers import WAIT_SECONDS
 

@@ -6,7 +6,7 @@ import pytest
 
 from sophon.errors import SettingsError
 from sophon.settings import load_settings
-from sophon_hosting.fanout.connected import ConnectedFanout
+from sophon_hosting.fanout.connected_fanout import ConnectedFanout
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
 from sophon_hosting.fanout.fanout_factory import build_fanout
 

@@ -1,7 +1,7 @@
 """The buffer of messages that wait for the server."""
 
-from sophon_hosting.fanout.connected import MAX_BYTES, OutgoingMessages
-from sophon_hosting.fanout.messages import SessionAdvanced, StreamedText, Wake, decode_frame, split_message
+from sophon_hosting.fanout.connected_fanout import MAX_BYTES, OutgoingMessages
+from sophon_hosting.fanout.host_messages import SessionAdvanced, StreamedText, Wake, decode_frame, split_message
 
 
 def decoded(outgoing: OutgoingMessages) -> list[tuple[str | None, list[object]]]:

@@ -10,7 +10,7 @@ from aiohttp import web
 from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
-from sophon_hosting.client_api.reply import File
+from sophon_hosting.client_api.operation_reply import File
 from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.features.sessions.results import SessionExport
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from sophon.errors import InputError
-from sophon_hosting.client_api.reply import File
+from sophon_hosting.client_api.operation_reply import File
 from sophon_hosting.features.attachments.operations import download_attachment, upload_attachment
 from sophon_hosting.features.schedules.operations import add_schedule, get_schedule, list_schedules
 from sophon_hosting.operations.client import AsyncClient, HostError

@@ -7,10 +7,10 @@ import pytest
 
 from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.reply import JsonLines
+from sophon_hosting.client_api.operation_reply import JsonLines
 from sophon_hosting.http.operation_routes import operation_routes
 from sophon_hosting.operations.request import Everything, Request
-from sophon_hosting.operations.results import Done
+from sophon_hosting.operations.shared_results import Done
 from sophon_hosting.operations.table import Table
 from tests.hosting.http import conftest
 from tests.hosting.http.conftest import Api

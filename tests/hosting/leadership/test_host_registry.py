@@ -9,9 +9,9 @@ from sophon import Services
 from sophon.errors import StoreError
 from sophon.settings import Settings
 from sophon.testing import VirtualClock
-from sophon_hosting.leadership.fingerprint import compute_fingerprint, list_differences
 from sophon_hosting.leadership.host_registry import LEASE_SECONDS
 from sophon_hosting.leadership.membership import GroupMembership, ProcessRole
+from sophon_hosting.leadership.settings_fingerprint import compute_fingerprint, list_differences
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 

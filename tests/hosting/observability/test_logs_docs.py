@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from sophon.settings import Settings
-from sophon_hosting.observability.formatters import JsonFormatter
 from sophon_hosting.observability.jsonable import MAX_DEPTH, MAX_ENTRIES, MAX_TEXT_CHARACTERS
+from sophon_hosting.observability.log_formatters import JsonFormatter
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE, HOST = (DOCS / "logs.md").read_text(), DOCS / "host.md"

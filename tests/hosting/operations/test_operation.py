@@ -20,7 +20,7 @@ from sophon_hosting.features.goals.operations import create_goal
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Everything, Needs, NoFields, Request, request_shape
-from sophon_hosting.operations.results import Done
+from sophon_hosting.operations.shared_results import Done
 from sophon_hosting.operations.table import Table
 from sophon_hosting.store.sql_host_store import SqlHostStore
 

@@ -5,7 +5,7 @@ import pytest
 from sophon.errors import CompositionError, InputError
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.operations.request import NoFields, Request
-from sophon_hosting.operations.results import Done
+from sophon_hosting.operations.shared_results import Done
 from sophon_hosting.operations.table import Registry, Table
 
 

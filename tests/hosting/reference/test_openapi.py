@@ -12,8 +12,8 @@ from sophon._python.value_rules import ValueRules
 from sophon.errors import IllegalTransition
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.registry import builtin_operations
+from sophon_hosting.http.openapi_other_paths import OTHER_PATHS
 from sophon_hosting.http.openapi_route import DOCUMENT
-from sophon_hosting.http.other_paths import OTHER_PATHS
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import Doc, Needs, Request
 from sophon_hosting.operations.table import Registry, Table

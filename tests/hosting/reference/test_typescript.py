@@ -7,7 +7,7 @@ import pytest
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.reply import File
+from sophon_hosting.client_api.operation_reply import File
 from sophon_hosting.operations.request import Request
 from sophon_hosting.operations.table import Registry, Table
 from sophon_hosting.reference.typescript import (

@@ -13,7 +13,7 @@ import pytest
 
 from sophon.stores.contract import Store
 from sophon.testing import VirtualClock
-from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
+from sophon_hosting.fanout.local_fanout import LocalFanout, LocalNetwork
 from sophon_hosting.host import Host
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.store.factory import host_store_from_url

@@ -9,7 +9,7 @@ import pytest
 from sophon import ModelRequest, Services
 from sophon.clock import SystemClock
 from sophon.testing import FunctionModel
-from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
+from sophon_hosting.fanout.local_fanout import LocalFanout, LocalNetwork
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.queue.postgresql.queue import build_postgres_queue
 from sophon_hosting.store.factory import host_store_from_url

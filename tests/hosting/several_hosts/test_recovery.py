@@ -8,7 +8,7 @@ import pytest
 
 from sophon import Context, Next, Pipeline, Response
 from sophon.events import StreamReset
-from sophon_hosting.fanout.local import LocalFanout
+from sophon_hosting.fanout.local_fanout import LocalFanout
 from sophon_hosting.queue.contract import QueueEntry
 from sophon_middlewares.chains import twelve
 from tests.hosting.several_hosts.conftest import LEASE_SECONDS

@@ -79,7 +79,7 @@ async def test_an_exporter_that_raises_never_fails_the_turn(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("no spans today")
 
-    monkeypatch.setattr("sophon_hosting.telemetry.spans.SpanBuilder.build", fail)
+    monkeypatch.setattr("sophon_hosting.telemetry.sdk_spans.SpanBuilder.build", fail)
     with serve() as collector:
         done = await run(services_of(provider, collector.url))
     assert done.status == "completed"

@@ -10,7 +10,7 @@ from opentelemetry.sdk.resources import Resource
 
 from sophon.traces.trace import AgentTrace, AttemptTrace, ToolTrace, Trace
 from sophon.traces.trace_context import derive_span_id
-from sophon_hosting.telemetry.spans import SpanBuilder
+from sophon_hosting.telemetry.sdk_spans import SpanBuilder
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 

@@ -8,7 +8,7 @@ from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.server_settings import create_store_lease
+from sophon_hosting.cli.server_bootstrap import create_store_lease
 from sophon_hosting.client_api.stored_caller import RunningHostRequired, StoredCaller
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import Request

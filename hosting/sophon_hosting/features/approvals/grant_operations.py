@@ -6,7 +6,7 @@ from sophon.stores.grants.contract import StandingGrant
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.approvals.results import GrantList, GrantView, grant_to_json
 from sophon_hosting.operations.operation import Subject
-from sophon_hosting.operations.permission import TOKEN_ONLY
+from sophon_hosting.operations.permission_check import TOKEN_ONLY
 from sophon_hosting.operations.request import Everything, Request
 from sophon_hosting.operations.table import Table
 

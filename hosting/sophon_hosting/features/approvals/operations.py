@@ -24,7 +24,7 @@ from sophon_hosting.features.approvals.results import (
 )
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Everything, NoFields, Request
-from sophon_hosting.operations.results import MAX_LIST_ITEMS, take_listed
+from sophon_hosting.operations.shared_results import MAX_LIST_ITEMS, take_listed
 from sophon_hosting.operations.table import Table
 from sophon_hosting.runs.approvals.approval_service import (
     DecisionRefused,

@@ -21,7 +21,7 @@ from sophon.security.authorization.permission_levels import FULL_HISTORY
 from sophon.stores.attachments.stored_attachment import KEEP_UNSENT, StoredAttachment, TooManyBytes
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_message import Mode
-from sophon_hosting.client_api.reply import File
+from sophon_hosting.client_api.operation_reply import File
 from sophon_hosting.client_api.user_sessions import validate_id
 from sophon_hosting.features.attachments.results import (
     AttachmentList,
@@ -30,7 +30,7 @@ from sophon_hosting.features.attachments.results import (
 )
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, NoFields, Request, Upload
-from sophon_hosting.operations.results import Done
+from sophon_hosting.operations.shared_results import Done
 from sophon_hosting.operations.table import Table
 from sophon_hosting.queue.errors import TryLater
 

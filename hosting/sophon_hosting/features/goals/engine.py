@@ -16,7 +16,7 @@ from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.goals.events import GoalChanged
 from sophon_hosting.features.goals.goal_host import GoalHost
-from sophon_hosting.features.goals.goal_saving import GoalSaver
+from sophon_hosting.features.goals.goal_writer import GoalSaver
 from sophon_hosting.features.goals.governor import ResourceGovernor
 from sophon_hosting.features.goals.planner.plan_work import PlanWork
 from sophon_hosting.features.goals.planner.planning import GoalPlanner

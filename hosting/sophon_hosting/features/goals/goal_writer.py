@@ -1,12 +1,16 @@
 """Goal writer: stores a new or changed goal together with the event that reports it, so that a kill loses neither."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sophon.clock import Clock
+from sophon.errors import ChangedMeanwhile
 from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.events.session_transactions import BuildRows
 from sophon_hosting.features.goals.events import GoalChanged
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.rules.task_node import TaskNode
 
 if TYPE_CHECKING:
     # Named only: clients of a host import the operations, and load no SQLAlchemy.
@@ -42,6 +46,27 @@ class GoalWriter:
             return result.goal, result.seq
 
         return await self._events.commit_events(goal.report_session_id, write)
+
+
+class GoalSaver:
+    """Saves goals, each as a change of the version that was read."""
+
+    def __init__(self, goals: "GoalStore", events: EventCommitter, clock: Clock) -> None:
+        self._goals, self._clock = goals, clock
+        self._writer = GoalWriter(goals, events)
+
+    async def save(self, goal: Goal, before: Goal, *, step: TaskNode | None = None) -> Goal:
+        """Store a change, with the event of a transition or of a step. Raises ChangedMeanwhile, StoreError."""
+        new = replace(goal, version=before.version, updated_at=self._clock.now())
+        if step is not None:
+            changed = await self._writer.change(new, step=step.id, step_status=step.status)
+        elif (new.state, new.pause_kind) != (before.state, before.pause_kind):
+            changed = await self._writer.change(new)
+        else:
+            changed = await self._goals.change(new)
+        if changed is None:
+            raise ChangedMeanwhile("goal", goal.id)
+        return changed
 
 
 def build_event(goal: Goal, *, step: str = "", step_status: str = "") -> GoalChanged:

@@ -22,7 +22,7 @@ from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Limit, Request
-from sophon_hosting.operations.results import Done
+from sophon_hosting.operations.shared_results import Done
 from sophon_hosting.operations.table import Table
 
 table = Table("goals")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon_hosting.observability.formatters import TextFormatter
 from sophon_hosting.observability.jsonable import safe_str, sanitize_text
 from sophon_hosting.observability.log_context import LogContextFilter
+from sophon_hosting.observability.log_formatters import TextFormatter
 from sophon_hosting.observability.log_redaction import LogRedactor
 
 MAX_LINES = 2000

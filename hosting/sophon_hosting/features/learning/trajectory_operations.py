@@ -11,7 +11,7 @@ from sophon.stores.trajectories.similarity import find_similar
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.learning.results import TrajectoryList, TrajectoryView, trajectory_to_json
 from sophon_hosting.operations.operation import Subject
-from sophon_hosting.operations.permission import check_permission
+from sophon_hosting.operations.permission_check import check_permission
 from sophon_hosting.operations.request import Doc, Everything, Limit, Request
 from sophon_hosting.operations.table import Table
 from sophon_middlewares.outer.budget.host_meter import HostMeter

@@ -22,7 +22,7 @@ from sophon_hosting.features.memory.results import (
 )
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Limit, NoFields, Request
-from sophon_hosting.operations.results import Done
+from sophon_hosting.operations.shared_results import Done
 from sophon_hosting.operations.table import Table
 
 table = Table("memory")

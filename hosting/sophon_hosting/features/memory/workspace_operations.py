@@ -14,7 +14,7 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.features.memory.results import WorkspaceFile, WorkspaceFileList
 from sophon_hosting.features.settings.change_audit import record_change
-from sophon_hosting.operations.permission import check_permission
+from sophon_hosting.operations.permission_check import check_permission
 from sophon_hosting.operations.request import Doc, NoFields, Request
 from sophon_hosting.operations.table import Table
 

@@ -14,7 +14,7 @@ from sophon_hosting.cli.console.json_lines import read_json_lines
 from sophon_hosting.cli.console.output import open_new_file, write_lines, write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.operation_commands import Row, delete_command
-from sophon_hosting.cli.server_settings import create_store_lease
+from sophon_hosting.cli.server_bootstrap import create_store_lease
 from sophon_hosting.features.persons.export import PersonExport
 from sophon_hosting.features.persons.forgetting import check_person
 from sophon_hosting.features.persons.operations import forget_person

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from sophon.errors import Busy
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.reply import JsonLines
+from sophon_hosting.client_api.operation_reply import JsonLines
 from sophon_hosting.features.persons.export import PersonExport
 from sophon_hosting.features.persons.forgetting import PersonForgetting, check_person
 from sophon_hosting.features.persons.person_files import PersonFolders

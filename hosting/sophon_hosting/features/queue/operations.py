@@ -17,7 +17,7 @@ from sophon_hosting.features.queue.results import (
     undelivered_entry_to_json,
 )
 from sophon_hosting.operations.request import Doc, NoFields, Request
-from sophon_hosting.operations.results import Done
+from sophon_hosting.operations.shared_results import Done
 from sophon_hosting.operations.table import Table
 from sophon_hosting.queue.errors import QueueUnavailable
 

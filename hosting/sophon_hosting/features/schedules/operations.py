@@ -21,7 +21,7 @@ from sophon_hosting.features.schedules.schedule_changes import Destination, Sche
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Request
-from sophon_hosting.operations.results import Done
+from sophon_hosting.operations.shared_results import Done
 from sophon_hosting.operations.table import Table
 
 table = Table("schedules")

@@ -7,8 +7,8 @@ from sophon._python.value_rules import ValueRules
 from sophon.errors import NotFound
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.client_api.caller_connection import get_subscriptions
 from sophon_hosting.client_api.client_errors import Forbidden
-from sophon_hosting.client_api.connection import get_subscriptions
 from sophon_hosting.client_api.off_the_record_errors import OffTheRecordLost
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.sessions.history_results import (

@@ -11,7 +11,7 @@ from sophon.stores.sessions.contract import SessionPage as StoredPage
 from sophon.turn.history_redaction import redact_text_for_reader
 from sophon.turn.option_checks import parse_planning_mode
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.client_api.reply import File
+from sophon_hosting.client_api.operation_reply import File
 from sophon_hosting.features.sessions.results import (
     MessageHitPage,
     NewSession,
@@ -31,9 +31,9 @@ from sophon_hosting.features.sessions.session_markdown import session_to_markdow
 from sophon_hosting.features.sessions.visible_history import read_records
 from sophon_hosting.json_text import encode_json, take_items
 from sophon_hosting.off_the_record.errors import OffTheRecordFull
-from sophon_hosting.operations.permission import check_permission
+from sophon_hosting.operations.permission_check import check_permission
 from sophon_hosting.operations.request import Doc, Everything, Limit, Needs, Request
-from sophon_hosting.operations.results import MAX_LIST_BYTES, Done
+from sophon_hosting.operations.shared_results import MAX_LIST_BYTES, Done
 from sophon_hosting.operations.subjects import SESSION
 from sophon_hosting.operations.table import Table
 from sophon_hosting.rendering.control_characters import remove_invisible

@@ -10,7 +10,7 @@ from sophon_hosting.features.settings.operations import NO_FILES
 from sophon_hosting.features.settings.provider_setup import ProviderChoice, ProviderSetup
 from sophon_hosting.features.settings.results import OfferedModels, SavedModel, SetupView, offered_models_to_json
 from sophon_hosting.operations.request import NoFields, Request
-from sophon_hosting.operations.results import Done
+from sophon_hosting.operations.shared_results import Done
 from sophon_hosting.operations.table import Table
 
 table = Table("settings")

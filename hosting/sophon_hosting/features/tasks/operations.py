@@ -24,7 +24,7 @@ from sophon_hosting.features.tasks.results import (
     task_to_json,
 )
 from sophon_hosting.operations.request import Doc, Everything, Limit, Request
-from sophon_hosting.operations.results import take_listed
+from sophon_hosting.operations.shared_results import take_listed
 from sophon_hosting.operations.subjects import SESSION, TASK
 from sophon_hosting.operations.table import Table
 from sophon_hosting.runs.text_origin import is_direct_call

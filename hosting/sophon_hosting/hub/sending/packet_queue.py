@@ -8,7 +8,7 @@ from typing import Protocol
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.hub.protocol.socketio_packets import encode_event_packet
 from sophon_hosting.hub.sending.event_encoding import EncodedEvent, EngineMessageFactory
-from sophon_hosting.hub.sending.send_limit import LimitedPacket, SendLimit
+from sophon_hosting.hub.sending.total_send_limit import LimitedPacket, SendLimit
 
 REASONING_EVENT = "reasoning_chunk"
 CHUNK_EVENTS = frozenset({"stream_chunk", REASONING_EVENT})

@@ -25,7 +25,7 @@ from sophon_hosting.features.registry import load_features
 from sophon_hosting.operations.client import HostError
 from sophon_hosting.programs.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.programs.chat.chat_session import TurnChoices
-from sophon_hosting.programs.chat.large_fields import LargeFieldLoader
+from sophon_hosting.programs.chat.large_field_loading import LargeFieldLoader
 from sophon_hosting.programs.chat.socketio_connection import HostConnection
 
 INVALID_ARGUMENTS = "invalid_arguments"

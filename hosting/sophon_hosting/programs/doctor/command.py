@@ -17,9 +17,9 @@ from sophon_hosting.cli.console.output import write_result
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.programs.doctor import (
     automation_checks,
+    backend_checks,
     checks,
     embedding_checks,
-    engine_checks,
     group_checks,
     learning_checks,
     limit_checks,
@@ -133,4 +133,4 @@ async def _check_store(services: Services) -> list[DoctorFinding]:
 
 
 async def _check_engines(services: Services, processes: int) -> list[DoctorFinding]:
-    return await asyncio.to_thread(lambda: list(engine_checks.check_engines(services.settings, os.environ, processes)))
+    return await asyncio.to_thread(lambda: list(backend_checks.check_engines(services.settings, os.environ, processes)))

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon_hosting.programs.doctor.engine_findings import CONNECT_SECONDS, check_skew
+from sophon_hosting.programs.doctor.backend_findings import CONNECT_SECONDS, check_skew
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok, warning
 
 NAME = "postgresql"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon_hosting.programs.doctor.engine_findings import CONNECT_SECONDS, find_old_version
+from sophon_hosting.programs.doctor.backend_findings import CONNECT_SECONDS, find_old_version
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok
 
 NAME = "rabbitmq"

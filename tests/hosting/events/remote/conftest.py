@@ -14,7 +14,7 @@ from sophon.stores.contract import Store
 from sophon.testing import EventRecorder
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
+from sophon_hosting.fanout.local_fanout import LocalFanout, LocalNetwork
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres

@@ -13,7 +13,7 @@ from sophon.testing import EventRecorder
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.missed_events import MAX_MISSED_EVENTS
 from sophon_hosting.fanout.contract import SessionAdvanced
-from sophon_hosting.fanout.local import LocalFanout
+from sophon_hosting.fanout.local_fanout import LocalFanout
 from sophon_hosting.store.events.sql import EventLog
 from sophon_hosting.store.factory import host_store_from_url
 from tests import postgres

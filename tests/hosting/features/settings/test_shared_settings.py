@@ -13,7 +13,7 @@ from sophon.errors import StoreError
 from sophon.settings.loader import load_with_layers
 from sophon.testing import VirtualClock
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
-from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
+from sophon_hosting.fanout.local_fanout import LocalFanout, LocalNetwork
 from sophon_hosting.features.settings.live_settings import LiveSettings
 from sophon_hosting.features.settings.shared_settings import (
     CHECK_SECONDS,

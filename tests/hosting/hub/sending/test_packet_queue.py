@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.hub.sending.event_encoding import EncodedEvent
 from sophon_hosting.hub.sending.packet_queue import MAX_MERGED_CHARACTERS, PacketQueue, TextPacket
-from sophon_hosting.hub.sending.send_limit import SendLimit
+from sophon_hosting.hub.sending.total_send_limit import SendLimit
 
 
 def chunk(text: str, task: str = "t", epoch: int = 0) -> EncodedEvent:

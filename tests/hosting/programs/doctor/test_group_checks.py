@@ -11,8 +11,8 @@ from aiohttp.test_utils import TestServer
 
 from sophon._version import __version__
 from sophon.services import Services
-from sophon_hosting.leadership.fingerprint import compute_fingerprint
 from sophon_hosting.leadership.host_registry import HostDescription
+from sophon_hosting.leadership.settings_fingerprint import compute_fingerprint
 from sophon_hosting.programs.doctor.group_checks import (
     HANGING_FIX,
     NOT_READY_FIX,

@@ -11,7 +11,7 @@ from sophon.errors import ChangedMeanwhile
 from sophon.failure_log import log_failure
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.features.goals.goal_host import GoalHost
-from sophon_hosting.features.goals.goal_saving import GoalSaver
+from sophon_hosting.features.goals.goal_writer import GoalSaver
 from sophon_hosting.features.goals.governor import ResourceGovernor
 from sophon_hosting.features.goals.planner.planning import GoalPlanner, PlanResult
 from sophon_hosting.features.goals.rules.budget import find_exhausted

@@ -10,7 +10,7 @@ from sophon.errors import ChangedMeanwhile, NotFound, SophonError, StoreError
 from sophon.principals import memory_scope
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.goals.goal_host import GoalHost
-from sophon_hosting.features.goals.goal_saving import GoalSaver
+from sophon_hosting.features.goals.goal_writer import GoalSaver
 from sophon_hosting.features.goals.governor import Resource, ResourceGovernor, find_agent_refusal
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.next_step import StepOutcome, apply_outcome

@@ -2,7 +2,7 @@
 
 from sophon_hosting.client_api.rights import CALL_SCOPE, OPERATOR_SCOPE
 from sophon_hosting.operations.current_user import CurrentUser
-from sophon_hosting.operations.permission import TOKEN_ONLY
+from sophon_hosting.operations.permission_check import TOKEN_ONLY
 
 
 def has_permission(me: CurrentUser, permission: str) -> bool:

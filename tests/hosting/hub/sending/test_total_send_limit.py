@@ -10,11 +10,11 @@ from sophon.testing import VirtualClock
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.protocol.engineio_transport import TextMessage
+from sophon_hosting.hub.sending.client_send_buffer import SendBuffer
 from sophon_hosting.hub.sending.event_encoding import EncodedEvent, EventEncoder
 from sophon_hosting.hub.sending.packet_queue import PacketQueue, TextPacket
-from sophon_hosting.hub.sending.send_buffer import SendBuffer
-from sophon_hosting.hub.sending.send_limit import SendLimit
-from tests.hosting.hub.sending.test_send_buffer import FakeTransport
+from sophon_hosting.hub.sending.total_send_limit import SendLimit
+from tests.hosting.hub.sending.test_client_send_buffer import FakeTransport
 
 LIMITS = HubLimits(max_buffered_bytes=50_000, max_in_flight_packets=1, max_total_buffered_bytes=100_000)
 

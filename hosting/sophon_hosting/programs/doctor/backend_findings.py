@@ -1,4 +1,4 @@
-"""What the checks of the engines share: how a server is named, how clocks are compared, how an error is told."""
+"""What the checks of the backends share: how a server is named, how clocks are compared, how an error is told."""
 
 import os
 from collections.abc import Mapping

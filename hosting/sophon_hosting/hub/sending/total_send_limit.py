@@ -1,4 +1,4 @@
-"""Send limit: bound of the data that is queued for all clients together."""
+"""Total send limit: bound of the data that is queued for all clients together; one client's is in `client_send_buffer`."""
 
 from collections.abc import Callable
 from typing import Protocol

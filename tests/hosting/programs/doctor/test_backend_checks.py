@@ -12,8 +12,8 @@ import pytest
 
 from sophon.settings import Settings
 from sophon_hosting.programs.doctor import postgresql_checks, rabbitmq_checks, redis_checks
-from sophon_hosting.programs.doctor.engine_checks import check_engines, list_engines
-from sophon_hosting.programs.doctor.engine_findings import (
+from sophon_hosting.programs.doctor.backend_checks import check_engines, list_engines
+from sophon_hosting.programs.doctor.backend_findings import (
     MAX_SKEW_SECONDS,
     check_skew,
     describe_connection_error,

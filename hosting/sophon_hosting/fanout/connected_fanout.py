@@ -9,8 +9,7 @@ from contextlib import suppress
 from sophon._python.rate_limited_log import RateLimitedLog
 from sophon_hosting.fanout.contract import FanoutListener
 from sophon_hosting.fanout.fanout_transport import FanoutTransport, TransportLost
-from sophon_hosting.fanout.local import FanoutListeners
-from sophon_hosting.fanout.messages import (
+from sophon_hosting.fanout.host_messages import (
     HintsLost,
     HostMessage,
     UnreadableFrame,
@@ -23,6 +22,7 @@ from sophon_hosting.fanout.messages import (
     split_message,
     topic_of,
 )
+from sophon_hosting.fanout.local_fanout import FanoutListeners
 
 log = logging.getLogger("sophon")
 

@@ -1,4 +1,4 @@
-"""Checks of `sophon doctor` on the engines that the settings name, each asked once."""
+"""Checks of `sophon doctor` on the backends that the settings name (PostgreSQL, Redis, RabbitMQ), each asked once."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from sophon._python.lazy_dataclass import dataclass
 from sophon.settings import Settings
 from sophon_hosting.programs.doctor import postgresql_checks, rabbitmq_checks, redis_checks
-from sophon_hosting.programs.doctor.engine_findings import name_server, unreachable
+from sophon_hosting.programs.doctor.backend_findings import name_server, unreachable
 from sophon_hosting.programs.doctor.findings import DoctorFinding
 from sophon_hosting.programs.doctor.postgresql_checks import judge_postgresql
 from sophon_hosting.programs.doctor.rabbitmq_checks import judge_rabbitmq

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 
 from sophon_hosting.fanout.contract import FanoutListener
-from sophon_hosting.fanout.messages import HostMessage, WatchStarted, WireMessage, topic_of
+from sophon_hosting.fanout.host_messages import HostMessage, WatchStarted, WireMessage, topic_of
 
 log = logging.getLogger("sophon")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_hosting.observability.formatters import JsonFormatter, TextFormatter
 from sophon_hosting.observability.jsonable import MAX_TEXT_CHARACTERS
+from sophon_hosting.observability.log_formatters import JsonFormatter, TextFormatter
 from sophon_hosting.observability.log_redaction import LogRedactor
 
 

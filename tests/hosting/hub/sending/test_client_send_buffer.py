@@ -9,9 +9,9 @@ import pytest
 from sophon.testing import VirtualClock
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.hub.limits import HubLimits
+from sophon_hosting.hub.sending.client_send_buffer import SendBuffer
 from sophon_hosting.hub.sending.event_encoding import EventEncoder
 from sophon_hosting.hub.sending.packet_queue import AnswerPacket, TextPacket
-from sophon_hosting.hub.sending.send_buffer import SendBuffer
 
 LIMITS = HubLimits(max_buffered_bytes=2000, max_in_flight_packets=3, max_in_flight_bytes=400, stall_timeout_seconds=30)
 

@@ -1,4 +1,4 @@
-"""Bounded send buffer of one connection, with back-pressure: passes a few packets to Engine.IO and queues the rest.
+"""Bounded send buffer of one client: passes a few packets to Engine.IO, queues the rest, cuts off a slow client.
 
 Engine.IO's own queue is unbounded and has no back-pressure: it keeps every packet until the client takes it.
 """
@@ -11,7 +11,7 @@ from sophon.clock import Clock
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.sending.event_encoding import EncodedEvent, EngineMessageFactory
 from sophon_hosting.hub.sending.packet_queue import AnswerPacket, PacketQueue, QueuedPacket
-from sophon_hosting.hub.sending.send_limit import LimitedPacket, SendLimit
+from sophon_hosting.hub.sending.total_send_limit import LimitedPacket, SendLimit
 
 
 class PacketTransport(Protocol):
