@@ -1,4 +1,4 @@
-"""Total send limit: bound of the data that is queued for all clients together; one client's is in `client_send_buffer`."""
+"""Total send limit: bound of the data that is queued for all clients together; `client_send_buffer` has each one's."""
 
 from collections.abc import Callable
 from typing import Protocol
