@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from sophon._python.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from sophon.agents.runtime import AgentRuntime
+    from sophon.agents.agent_runtime import AgentRuntime
     from sophon.skills.catalog import SkillCatalog
     from sophon.skills.custom_tools import CustomToolStore
 

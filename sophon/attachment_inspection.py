@@ -9,7 +9,7 @@ from collections.abc import Callable
 from sophon.attachments import PDF, Attachment, clean_name
 from sophon.errors import InputError
 from sophon.images import MAX_IMAGE_BYTES, count_size_tokens, read_size
-from sophon.media_types import decode_text, detect_media_type
+from sophon.media_type_detection import decode_text, detect_media_type
 from sophon.settings.sections.attachments import AttachmentsSettings
 
 MAX_PER_MESSAGE = 10

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 from sophon.approvals import ApprovalGate, RejectingGate
 from sophon.assistant_services import Assistant
 from sophon.clock import Clock, Stopwatch, SystemClock
-from sophon.composition.arguments import check_service_arguments
 from sophon.composition.configured_secrets import collect_secrets
 from sophon.composition.part_factories import (
     add_builtin_tools,
@@ -22,6 +21,7 @@ from sophon.composition.part_factories import (
     load_shield_policy,
     to_providers,
 )
+from sophon.composition.service_arguments import check_service_arguments
 from sophon.composition.service_parts import ServiceParts, add_configured_parts
 from sophon.context import Context, TurnState
 from sophon.context.message_list import MessageList

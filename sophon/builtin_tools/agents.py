@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from sophon._python.value_rules import ValueRules
-from sophon.agents.runtime import AgentRuntime
+from sophon.agents.agent_runtime import AgentRuntime
 from sophon.builtin_tools.sub_agents import run_sub_agent
 from sophon.context import Context
 from sophon.errors import ToolError

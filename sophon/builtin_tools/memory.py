@@ -154,7 +154,7 @@ async def memory_graph(
         entity: The name.
         depth: How many links away: 1 for what is named together with it.
     """
-    from sophon.memory.graph import build_graph, traverse  # lazy: most processes never need the graph
+    from sophon.memory.entity_graph import build_graph, traverse  # lazy: most processes never need the graph
 
     memories, scope = ctx.services.store.memories, memory_scope(ctx.data_owner)
     linked = await memories.list_linked(scope=scope, limit=MAX_GRAPH_ENTRIES, reader=_find_reader(ctx))

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.agents.running import RunningAgent
-from sophon.agents.runtime import AgentRuntime
+from sophon.agents.agent_runtime import AgentRuntime
+from sophon.agents.running_agents import RunningAgent
 from sophon.cancellation import run_despite_cancellation
 from sophon.context import Context, TurnRunner
 from sophon.errors import BudgetExceeded, ChainError, SophonError

@@ -14,9 +14,9 @@ from dataclasses import field
 from typing import Any, Final, Self, cast
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.agents.agent_runtime import AgentRuntime
 from sophon.agents.definition import AgentDefinition
 from sophon.agents.prompt import build_agent_prompt
-from sophon.agents.runtime import AgentRuntime
 from sophon.builtin_tools.sub_agent_work import SubAgentEnd, SubAgentWork
 from sophon.context import Context, Step, TurnRunner
 from sophon.errors import ChainError, NotFound, StoreError, ToolError

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import TypeGuard
 
-from sophon.chain.next_calls import get_code
 from sophon.chain.order_constraints import get_middleware_name
+from sophon.chain.source_checks import get_code
 from sophon.context import Context
 from sophon.messages import Message
 

@@ -210,7 +210,7 @@ def _find_own_callers(middlewares: Sequence[Middleware]) -> list[str]:
 def _check_source(middleware: Middleware, position: int) -> None:
     if is_shipped(middleware):
         return
-    from sophon.chain.next_calls import discards_next, find_unused_block  # lazy: what ships has nothing to check
+    from sophon.chain.source_checks import discards_next, find_unused_block  # lazy: what ships has nothing to check
 
     what = f"argument {position} of compose, {get_middleware_name(middleware)},"
     if discards_next(middleware):

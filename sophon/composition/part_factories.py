@@ -27,7 +27,7 @@ from sophon.tools.registry import validate_tools
 from sophon.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from sophon.agents.runtime import AgentRuntime
+    from sophon.agents.agent_runtime import AgentRuntime
     from sophon.learning.contract import Embedder, PolicyCache
     from sophon.routing.router import Router
     from sophon.security.policy import Policy
@@ -135,8 +135,8 @@ def create_agent_runtime(settings: Settings, folder: Path) -> "AgentRuntime | No
     chosen = settings.agents
     if not chosen.enabled:
         return None
+    from sophon.agents.agent_runtime import AgentRuntime
     from sophon.agents.catalog import AgentCatalog
-    from sophon.agents.runtime import AgentRuntime
 
     return AgentRuntime(AgentCatalog(find_agent_folder(settings, folder), has_worker=chosen.worker))
 
@@ -174,7 +174,7 @@ def find_shield_problems(settings: Settings, folder: Path) -> list[str]:
     if shield.enabled and shield.policy_file is not None:
         collect_problems(lambda: load_shield_policy(settings, folder), problems)
     if shield.enabled and (reference := shield.classifier) is not None:
-        from sophon.plugins.shield_classifiers import load_classifier  # lazy, as above
+        from sophon.plugins.configured_shield_classifier import load_classifier  # lazy, as above
 
         collect_problems(lambda: load_classifier(reference, shield.classifier_labels, folder), problems)
     return problems
@@ -207,7 +207,7 @@ def create_router(
     # Lazy: a turn that is routed by priority needs no router.
     from sophon.builtin_tools.arithmetic_evaluator import answer_arithmetic
     from sophon.routing.router import Router
-    from sophon.routing.transforms import answer_transform
+    from sophon.routing.transform_booster import answer_transform
 
     boosters = [answer_arithmetic, answer_transform]
     return Router(settings, clock=clock, embedder=embedder, policies=policies, boosters=boosters, folder=folder)
@@ -228,7 +228,9 @@ def find_unknown_models(
     problems = find_unknown_budgets(settings, ids)
     problems += find_unknown_evaluator(settings, providers) + find_unknown_answer_evaluator(settings, providers)
     if settings.routing.names_models:
-        from sophon.routing.named_models import find_unknown_models as find_unrouted_models  # lazy: few name models
+        from sophon.routing.named_model_check import (
+            find_unknown_models as find_unrouted_models,  # lazy: few name models
+        )
 
         problems += find_unrouted_models(settings.routing, providers)
     return problems

@@ -9,7 +9,7 @@ from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.decisions.actions import Action, matches_any, only_reads
+from sophon.decisions.actions_taken import Action, matches_any, only_reads
 from sophon.decisions.intent_families import find_family
 from sophon.decisions.languages.claims.claim_search import (
     CLAIM_PATTERNS,
@@ -20,7 +20,7 @@ from sophon.decisions.languages.claims.claim_search import (
     opens_claim,
 )
 from sophon.decisions.languages.detection import detect_languages
-from sophon.decisions.languages.text import cut_middle, fold_text, remove_quotations
+from sophon.decisions.languages.text_preparation import cut_middle, fold_text, remove_quotations
 
 BLOCK_TITLE: Final = "Actions:"
 NOT_DONE: Final = "I have not done that: no such action ran."

@@ -7,7 +7,7 @@ from sophon.decisions.false_action_claims import announce
 from sophon.decisions.fast_paths.families import FastPathFamily
 from sophon.decisions.fast_paths.fast_paths import find_family
 from sophon.decisions.intents import judge_intent
-from sophon.decisions.strategy import decide
+from sophon.decisions.work_strategy import decide
 
 _NOTHING: Final = "Good evening to all of you"
 """A text that no pattern knows, so that each is tried: a pattern is compiled when it is."""

@@ -6,7 +6,7 @@ With which words people ask for it is in the grammars of `sophon.decisions.langu
 from collections.abc import Mapping
 from typing import Final
 
-from sophon.decisions.actions import matches_any
+from sophon.decisions.actions_taken import matches_any
 
 FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
     "mail": ("mail.*", "gmail*", "email*", "*.send_mail", "*.send_email", "send_email", "send_mail"),

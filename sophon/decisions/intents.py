@@ -5,11 +5,11 @@ from typing import Any, Final, Literal
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.decisions.actions import only_reads
+from sophon.decisions.actions_taken import only_reads
 from sophon.decisions.intent_families import find_family
 from sophon.decisions.languages.action_requests import ActionRequest, find_action_request, find_name, names_tool
 from sophon.decisions.languages.request_patterns import CONFIRMATION, REFERENCE
-from sophon.decisions.languages.text import fold_text
+from sophon.decisions.languages.text_preparation import fold_text
 
 IntentLabel = Literal["explicit", "context_allowed", "inferred_blocked", "non_side_effect"]
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.decisions.actions import Action
+from sophon.decisions.actions_taken import Action
 
 Check = Literal["grounding_fail", "incomplete", "drift", "planning_mode_violation", "incomplete_multipart"]
 

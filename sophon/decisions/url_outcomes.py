@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sophon.decisions.actions import Action
+from sophon.decisions.actions_taken import Action
 
 URL_ARGUMENTS: Final = ("url", "address", "link", "page")
 MIN_URLS: Final = 2

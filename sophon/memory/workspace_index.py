@@ -18,7 +18,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.memory.chunks import split_into_chunks
 from sophon.memory.full_text_scan import tokenize
 from sophon.memory.keyword_search import MAX_WORD_CHARACTERS, FoundText, search_words
-from sophon.memory.workspace import WORKSPACE_FILES, list_workspace_files, open_workspace_file
+from sophon.memory.workspace_files import WORKSPACE_FILES, list_workspace_files, open_workspace_file
 
 log = logging.getLogger("sophon")
 

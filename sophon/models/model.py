@@ -11,7 +11,7 @@ from sophon._python.joined_text import add_piece
 from sophon._python.lazy_dataclass import dataclass, new_dict, new_list
 from sophon.errors import CompositionError
 from sophon.messages import Message, ToolCall, Usage
-from sophon.models.model_facts import find_wrong_fact
+from sophon.models.model_fact_checks import find_wrong_fact
 from sophon.models.reply_size import ReplySize
 
 if TYPE_CHECKING:
@@ -78,28 +78,6 @@ class ModelInfo:
     def is_cost_unknown(self) -> bool:
         """Whether calls of this model cost an unknown amount: a provider charges for them, and no price is known."""
         return self.prices is None and self.hosting == "hosted"
-
-    def cost_micros(
-        self, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0, written_input_tokens: int = 0
-    ) -> int:
-        """Return the cost of the tokens in whole micro-USD, rounded, at least 1 if they cost anything.
-
-        `cached_input_tokens` is the part of the input that has the price of the cache, `written_input_tokens` the part
-        that is written to it. 0 when the prices are unknown; see `is_cost_unknown`.
-        """
-        if self.prices is None:
-            return 0
-        cost = input_tokens * self.prices[0] + output_tokens * self.prices[1]
-        if cached_input_tokens and self.cached_input_price is not None:
-            cost -= cached_input_tokens * (self.prices[0] - self.cached_input_price)
-        if written_input_tokens:
-            cost += written_input_tokens * self.prices[0] * (self.cache_write_factor - 1)
-        # Otherwise any number of very small calls would cost nothing.
-        return max(1, round(cost)) if cost > 0 else 0
-
-    def worst_cost_micros(self, input_tokens: int, output_tokens: int) -> int:
-        """Return the cost if nothing is in the provider's prompt cache, and all input is written to it."""
-        return self.cost_micros(input_tokens, output_tokens, 0, input_tokens)
 
 
 NO_MODEL = ModelInfo(name="none", provider="none")

@@ -9,7 +9,7 @@ from pathlib import Path
 from sophon.errors import ToolError
 from sophon.processes.memory_cap import find_memory_folder
 from sophon.processes.process_cap import NO_CAP, find_group_folder, needs_group
-from sophon.processes.process_tree import CHILDREN_FILE
+from sophon.processes.resource_usage import CHILDREN_FILE
 from sophon.processes.sandbox_policy import Sandbox, SandboxLimits, SandboxPolicy
 from sophon.processes.sandbox_runner import run_in_sandbox
 

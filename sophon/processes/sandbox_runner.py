@@ -19,7 +19,7 @@ from sophon.processes.command_result import CommandResult
 from sophon.processes.command_runner import open_input
 from sophon.processes.memory_cap import MemoryGroup
 from sophon.processes.process_cap import COUNTED_KERNEL, SPARE_PROCESSES, ProcessGroup, parse_release
-from sophon.processes.process_tree import TreeUsage, measure_tree
+from sophon.processes.resource_usage import TreeUsage, measure_tree
 from sophon.processes.sandbox_policy import (
     Sandbox,
     SandboxLimits,

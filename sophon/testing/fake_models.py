@@ -7,7 +7,7 @@ from typing import Self, TypeAlias
 from sophon.errors import CompositionError
 from sophon.messages import ToolCall
 from sophon.models.model import DEFAULT_CONTEXT_WINDOW, ModelInfo, ModelRequest, ModelResponse
-from sophon.models.model_facts import CAPABILITIES_REMEDY, are_capabilities
+from sophon.models.model_fact_checks import CAPABILITIES_REMEDY, are_capabilities
 
 ModelAnswer: TypeAlias = str | ModelResponse
 ScriptStep: TypeAlias = str | Sequence[ToolCall] | ModelResponse | BaseException

@@ -17,7 +17,7 @@ from sophon.context.state import TurnState
 from sophon.documents import Document, describe_unread_file
 from sophon.extensions import Key
 from sophon.images import Image
-from sophon.media_types import decode_text
+from sophon.media_type_detection import decode_text
 from sophon.messages import Message
 from sophon.stores.contract import Store
 from sophon.tools.untrusted_text import ATTACHED_FILE, fence_text

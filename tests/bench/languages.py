@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from sophon.decisions.actions import Action
+from sophon.decisions.actions_taken import Action
 from sophon.decisions.false_action_claims import remove_false_claims
 from sophon.decisions.intents import judge_intent
 

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Mapping
 from typing import ClassVar
 
+from sophon.agents.agent_runtime import AgentRuntime
 from sophon.agents.agent_selection import AgentRoute, route_to_agent
 from sophon.agents.catalog import AgentSet
 from sophon.agents.definition import AgentDefinition
 from sophon.agents.prompt import build_agent_prompt, build_agents_section
-from sophon.agents.runtime import AgentRuntime
 from sophon.builtin_tools.agents import agent_tools
 from sophon.builtin_tools.skills import load_skill_instructions
 from sophon.chain.pipeline import Next

@@ -11,7 +11,7 @@ from sophon.decisions import Decided, decide, is_low_intent
 from sophon.decisions.fast_paths.fast_path_tools import find_tool, fit_arguments
 from sophon.decisions.fast_paths.fast_paths import FastPath, find_family
 from sophon.decisions.low_intent import ask_back
-from sophon.decisions.strategy import Strategy
+from sophon.decisions.work_strategy import Strategy
 from sophon.events import DecisionMade
 from sophon.extensions import Key
 from sophon.messages import Message, Response, ToolCall, ToolResult

@@ -2,7 +2,7 @@
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.decisions.actions import matches_any
+from sophon.decisions.actions_taken import matches_any
 from sophon.decisions.intent_families import find_family
 from sophon.decisions.intents import Intent, judge_intent
 from sophon.messages import ToolCall

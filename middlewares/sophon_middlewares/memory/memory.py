@@ -12,7 +12,7 @@ from sophon.errors import StoreError
 from sophon.events import MemoryRecalled
 from sophon.extensions import Key
 from sophon.memory.statements import normalize_statement
-from sophon.memory.workspace import WORKSPACE_FILES, WorkspaceReader
+from sophon.memory.workspace_files import WORKSPACE_FILES, WorkspaceReader
 from sophon.principals import MAIN_AGENT, files_folder, memory_scope
 from sophon.security.information_flow.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import file_key, memory_key, name_file

@@ -4,7 +4,7 @@ before the last message."""
 from collections.abc import Awaitable, Mapping, Sequence
 
 from sophon.context import Context
-from sophon.memory.workspace import build_workspace_parts, join_parts, select_lines
+from sophon.memory.workspace_files import build_workspace_parts, join_parts, select_lines
 from sophon.messages import Message
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.stores.memories.contract import MemoryEntry

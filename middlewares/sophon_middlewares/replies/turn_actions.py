@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sophon.context import Context
-from sophon.decisions.actions import Action, find_outcome, first_line, only_reads
+from sophon.decisions.actions_taken import Action, find_outcome, first_line, only_reads
 from sophon.extensions import Key
 from sophon.messages import Message, Response
 from sophon.risk import Risk

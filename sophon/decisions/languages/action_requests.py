@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from sophon.decisions.languages.detection import detect_languages
 from sophon.decisions.languages.request_patterns import PATTERNS, RequestPatterns
-from sophon.decisions.languages.text import (
+from sophon.decisions.languages.text_preparation import (
     cut_middle,
     fold_text,
     remove_quotations,

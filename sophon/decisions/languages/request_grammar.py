@@ -1,6 +1,6 @@
 """Grammar of one language: the words with which people ask for actions, and those with which a reply claims them.
 
-Patterns are written for folded text (`sophon.decisions.languages.text.fold_text`): lower case, without accents. Those
+Patterns are written for folded text (`fold_text` of `text_preparation`): lower case, without accents. Those
 of claims keep the accents, which tell tenses apart in Spanish. None has a repetition within a repetition, so that the
 time of a search grows with the length of the clause only.
 """

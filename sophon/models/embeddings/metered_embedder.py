@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 from sophon.errors import ModelTimeout
 from sophon.learning.contract import Embedder, EmbedderWrapper, Vector
 from sophon.messages import Usage
+from sophon.models.call_cost import cost_micros
 from sophon.models.model import CURRENT_METER, ModelInfo, ModelRequest
 
 BYTES_PER_TOKEN = 4
@@ -63,7 +64,7 @@ class MeteredEmbedder(EmbedderWrapper):
 
     def _usage(self, tokens: int) -> Usage:
         info = self.info
-        return Usage(tokens, 0, info.cost_micros(tokens, 0), unpriced_tokens=tokens if info.is_cost_unknown else 0)
+        return Usage(tokens, 0, cost_micros(info, tokens, 0), unpriced_tokens=tokens if info.is_cost_unknown else 0)
 
 
 def find_metered_provider(embedder: Embedder) -> str | None:

@@ -10,6 +10,7 @@ import anyio
 
 from sophon.errors import ModelError, ModelTimeout
 from sophon.messages import Usage
+from sophon.models.call_cost import cost_micros
 from sophon.models.gateway.attempt_deadline import AttemptDeadline
 from sophon.models.gateway.options import AttemptLimits, GatewayDependencies
 from sophon.models.gateway.streaming import StreamTap
@@ -211,7 +212,7 @@ def _read_closely(reported: Usage) -> Usage | None:
 
 def usage_with_cost(model: ModelInfo, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0) -> Usage:
     """Return the usage of the tokens with its cost at the model's prices."""
-    cost = model.cost_micros(input_tokens, output_tokens, cached_input_tokens)
+    cost = 0 if model.prices is None else cost_micros(model, input_tokens, output_tokens, cached_input_tokens)
     unpriced = input_tokens + output_tokens if model.is_cost_unknown else 0
     return Usage(input_tokens, output_tokens, cost, cached_input_tokens, unpriced)
 

@@ -49,7 +49,7 @@ class DecisionsSettings(SettingsSection):
     @cached_property
     def families(self) -> "Sequence[FastPathFamily]":
         """The families of fast paths that these settings describe; compiled at their first use."""
-        from sophon.decisions.configured_rules import build_families  # lazy: the layer is off by default
+        from sophon.decisions.configured_fast_paths import build_families  # lazy: the layer is off by default
 
         paths = self.fast_paths
         added = [(each.name, each.tool, each.patterns, each.arguments) for each in paths.added]

@@ -15,7 +15,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon._python.private_files import PRIVATE_FILE, make_private_folder
 from sophon.errors import ChangedMeanwhile, InputError
 from sophon.memory.statements import normalize_statement
-from sophon.memory.workspace import MAX_FILE_BYTES, may_be_link, open_workspace_file
+from sophon.memory.workspace_files import MAX_FILE_BYTES, may_be_link, open_workspace_file
 
 MEMORY_FILE: Final = "MEMORY.md"
 CAPTURED_HEADING: Final = "## Auto-captured"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sophon import ToolCall
-from sophon.agents import runtime
+from sophon.agents import agent_runtime
 from sophon.approvals import Decision
 from sophon.events import SubAgentChanged, ToolCallStarted
 from sophon.testing import FunctionModel
@@ -91,7 +91,7 @@ async def test_a_definition_is_read_anew_for_each_turn(shop: Workshop) -> None:
 async def test_several_agents_run_at_once_but_only_so_many_of_a_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime, "MAX_PER_TURN", 2)
+    monkeypatch.setattr(agent_runtime, "MAX_PER_TURN", 2)
     shop = Workshop(tmp_path)
     shop.write("helper")
     shop.scripts = {"main": [[ask("helper", f"task {n}", f"c{n}") for n in range(4)]], "helper": [[call("wait")]]}
@@ -123,7 +123,7 @@ async def test_agents_of_two_unattended_turns_are_counted_together_while_they_wa
 ) -> None:
     limits = {"Goals": {"Enabled": True, "Limits": {"RunningAgents": 1}}}
     shop = Workshop(tmp_path, **limits)
-    monkeypatch.setattr(runtime, "MAX_CONCURRENT", 2)
+    monkeypatch.setattr(agent_runtime, "MAX_CONCURRENT", 2)
     shop.write("helper")
     shop.scripts = {"main": [[ask("helper", "one", "c1"), ask("helper", "two", "c2")]], "helper": [[call("wait")]]}
     shop.open()
@@ -139,7 +139,7 @@ async def test_agents_of_two_unattended_turns_are_counted_together_while_they_wa
 
 
 async def test_the_process_has_a_limit_over_all_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "MAX_CONCURRENT", 1)
+    monkeypatch.setattr(agent_runtime, "MAX_CONCURRENT", 1)
     shop = Workshop(tmp_path)
     shop.write("helper")
     shop.scripts = {"main": [[ask("helper")]], "helper": [[call("wait")]]}
@@ -155,7 +155,7 @@ async def test_the_process_has_a_limit_over_all_turns(tmp_path: Path, monkeypatc
 
 async def test_agents_within_agents_never_wait_for_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two agents hold the two slots of the turn and each asks for one more: both are refused, and nothing hangs."""
-    monkeypatch.setattr(runtime, "MAX_PER_TURN", 2)
+    monkeypatch.setattr(agent_runtime, "MAX_PER_TURN", 2)
     shop = Workshop(tmp_path)
     shop.write("helper")
     shop.write("nested")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sophon import Decision
-from sophon.agents import runtime
+from sophon.agents import agent_runtime
 from sophon.builtin_tools import sub_agents
 from sophon.builtin_tools.agents import agents_list, agents_run
 from sophon.builtin_tools.sub_agents import OpenAgents
@@ -45,7 +45,7 @@ async def test_agents_that_waited_for_each_other_would_never_end(
         await runtime.slots.acquire(ctx.task_id)  # type: ignore[attr-defined]
 
     monkeypatch.setattr(sub_agents, "_acquire_slot", always_wait)
-    monkeypatch.setattr(runtime, "MAX_PER_TURN", 1)
+    monkeypatch.setattr(agent_runtime, "MAX_PER_TURN", 1)
     shop = Workshop(tmp_path)
     shop.write("helper")
     shop.write("nested")

@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.agents.runtime import AgentSlots
+from sophon.agents.agent_runtime import AgentSlots
 
 
 async def settle() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from sophon.decisions import reply_faults
-from sophon.decisions.actions import Action
+from sophon.decisions.actions_taken import Action
 from sophon.decisions.false_action_claims import NOT_DONE, announce
 from sophon.decisions.reply_faults import CHECKS, find_fault, list_parts
 from sophon.decisions.url_outcomes import add_url_outcomes, collect_url_outcomes

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sophon.memory.graph import build_graph, traverse
+from sophon.memory.entity_graph import build_graph, traverse
 from sophon.memory.relations import MAX_RELATIONS, Relation, parse_relations
 from sophon.memory.statements import parse_statements
 from sophon.stores.memories.contract import MemoryEntry

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import pytest
 
 from sophon.memory.entities import find_entities
+from sophon.memory.entity_graph import build_graph, traverse
 from sophon.memory.fusion import choose_diverse
-from sophon.memory.graph import build_graph, traverse
 from sophon.memory.relations import Relation
 from sophon.memory.statements import Statement, may_state_facts, parse_statements
-from sophon.memory.workspace import remove_comments
+from sophon.memory.workspace_files import remove_comments
 
 
 @pytest.mark.parametrize(

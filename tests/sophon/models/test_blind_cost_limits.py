@@ -34,20 +34,3 @@ def test_a_limit_is_blind_to_a_model_whose_price_it_needs_and_does_not_know(
     model = ModelInfo("m", "p", hosting=hosting, prices=prices)
     found = find_blind_cost_limit(model, Settings.from_mapping({"Budget": budget}).budget)
     assert found == (expected if prices is None else None)
-
-
-@pytest.mark.parametrize(
-    ("prices", "tokens", "micros"),
-    [
-        (None, (10, 10), 0),
-        ((0.0, 0.0), (10**6, 10**6), 0),
-        ((0.05, 0.0), (3, 0), 1),
-        ((0.25, 2.0), (10, 3), 8),
-        ((0.25, 2.0), (0, 0), 0),
-        ((1e-9, 0.0), (1, 0), 1),
-    ],
-)
-def test_a_call_that_costs_anything_costs_at_least_a_millionth_of_a_dollar(
-    prices: tuple[float, float] | None, tokens: tuple[int, int], micros: int
-) -> None:
-    assert ModelInfo("m", "p", prices=prices).cost_micros(*tokens) == micros

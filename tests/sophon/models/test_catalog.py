@@ -4,6 +4,7 @@ import sys
 import pytest
 
 from sophon.models import catalog
+from sophon.models.call_cost import cost_micros
 from sophon.models.catalog import OWN_TABLE, list_table_types, lookup_model_info
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS, ProviderDefaults
 from sophon.models.providers.provider_types import needs_litellm
@@ -33,7 +34,7 @@ def test_prices_are_in_dollars_per_million_tokens() -> None:
 
 
 def test_a_local_model_costs_nothing() -> None:
-    assert lookup_model_info("ollama", "llama3.1").cost_micros(1000, 1000) == 0
+    assert cost_micros(lookup_model_info("ollama", "llama3.1"), 1000, 1000) == 0
 
 
 @pytest.mark.parametrize(

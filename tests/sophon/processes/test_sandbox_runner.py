@@ -13,7 +13,7 @@ from sophon.errors import ToolError
 from sophon.processes import sandbox_probe, sandbox_runner
 from sophon.processes.command_result import CommandResult
 from sophon.processes.process_cap import SPARE_PROCESSES
-from sophon.processes.process_tree import TreeUsage
+from sophon.processes.resource_usage import TreeUsage
 from sophon.processes.sandbox_policy import Sandbox, SandboxLimits, SandboxPolicy
 from sophon.processes.sandbox_probe import probe_sandbox
 from sophon.processes.sandbox_runner import find_excess, run_in_sandbox

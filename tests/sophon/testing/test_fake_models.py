@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sophon import Message, ModelRequest, ModelResponse, Services, ToolCall, Usage
 from sophon.errors import RateLimited
+from sophon.models.call_cost import cost_micros
 from sophon.models.model import ModelInfo
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel
 from sophon.testing.fake_models import split_text
@@ -38,7 +39,7 @@ def test_what_is_known_of_the_model_is_as_it_was_said() -> None:
 
     assert (info.id, info.context_window, info.function_calling, info.streaming) == ("tiny/tiny", 2000, False, False)
     assert info.capabilities == {"code"}
-    assert info.cost_micros(1000, 100) == 1800
+    assert cost_micros(info, 1000, 100) == 1800
 
 
 async def test_a_script_is_played_step_by_step() -> None:

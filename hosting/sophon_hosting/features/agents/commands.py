@@ -9,7 +9,7 @@ import typer
 from sophon._python.front_matter import FileProblem
 from sophon.agents.catalog import EMPTY, AgentCatalog, AgentSet
 from sophon.agents.definition import AgentDefinition, read_agent
-from sophon.agents.references import find_reference_problems
+from sophon.agents.ineffective_entries import find_reference_problems
 from sophon.composition.part_factories import find_agent_folder
 from sophon.errors import InputError, NotFound
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings

@@ -15,7 +15,7 @@ import anyio
 from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Pipeline
 from sophon.composition.part_factories import load_shield_policy
-from sophon.plugins.shield_classifiers import load_classifier
+from sophon.plugins.configured_shield_classifier import load_classifier
 from sophon.security.action_types import find_action_type
 from sophon.security.authorization.permission_levels import FEATURES, Level
 from sophon.security.policy import Policy

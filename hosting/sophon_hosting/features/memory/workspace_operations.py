@@ -6,7 +6,7 @@ from typing import Annotated
 
 from sophon.composition.part_factories import find_memory_folder
 from sophon.errors import ChangedMeanwhile, InputError, NotFound
-from sophon.memory.workspace import MAX_FILE_BYTES
+from sophon.memory.workspace_files import MAX_FILE_BYTES
 from sophon.memory.workspace_templates import HEARTBEAT_FILE, SHARED_FILES, WORKSPACE_TEMPLATES
 from sophon.principals import files_folder
 from sophon.stores.memories.workspace_files import FileVersion, read_version, save_version

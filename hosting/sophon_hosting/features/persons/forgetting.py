@@ -8,7 +8,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import InputError, NotFound
 from sophon.memory.full_text_scan import forget_words
-from sophon.memory.workspace import forget_workspace_texts
+from sophon.memory.workspace_files import forget_workspace_texts
 from sophon.memory.workspace_index import forget_workspace_indexes
 from sophon.principals import LOCAL_USER, RESERVED_NAMES, memory_scope
 from sophon.stores.memories.long_term_memory import LongTermMemory

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.memory.workspace import list_workspace_files, open_workspace_file
+from sophon.memory.workspace_files import list_workspace_files, open_workspace_file
 from sophon.principals import files_folder, owns_files_root
 from sophon.settings import Settings
 from sophon.snapshots.archive import SnapshotArchive

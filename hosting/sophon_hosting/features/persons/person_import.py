@@ -10,7 +10,7 @@ from typing import Any, Final, cast, get_args
 from sophon._python.lazy_dataclass import dataclass
 from sophon.attachments import Attachment, clean_name
 from sophon.errors import InputError, NotFound
-from sophon.media_types import detect_media_type
+from sophon.media_type_detection import detect_media_type
 from sophon.preferences import Preferences
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.memories.long_term_memory import LongTermMemory

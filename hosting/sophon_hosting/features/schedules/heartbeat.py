@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sophon.errors import InputError, NotFound, SophonError
 from sophon.failure_log import log_failure
-from sophon.memory.workspace import open_workspace_file
+from sophon.memory.workspace_files import open_workspace_file
 from sophon.memory.workspace_templates import HEARTBEAT_FILE
 from sophon.principals import LOCAL_USER, files_folder, hub_user_principal
 from sophon.scheduled_turns import SCHEDULED_ORIGIN, build_scheduled_text

@@ -4,7 +4,7 @@ from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.memory.workspace import remove_comments
+from sophon.memory.workspace_files import remove_comments
 
 NO_OP_REPLY: Final = "HEARTBEAT_OK"
 """Reply that says that there is nothing to say; it is not delivered. Source: Sophon's guide, heartbeat."""

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.decisions.strategy import make_title
+from sophon.decisions.work_strategy import make_title
 from sophon.errors import InputError, NotFound
 from sophon.settings.sections.schedules import SchedulesSettings
 from sophon_hosting.features.schedules.occurrences import Recurrence

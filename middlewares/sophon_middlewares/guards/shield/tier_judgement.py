@@ -6,7 +6,7 @@ from typing import Any
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.context import Context
 from sophon.messages import ToolCall
-from sophon.plugins.shield_classifiers import load_classifier
+from sophon.plugins.configured_shield_classifier import load_classifier
 from sophon.security.action_types import has_path_arguments
 from sophon.security.heuristics import Finding, evaluate_heuristics
 from sophon.security.policy import Policy

@@ -9,6 +9,7 @@ from sophon.context.state import UsageCounts
 from sophon.errors import BudgetExceeded
 from sophon.events import BudgetAlert
 from sophon.messages import Usage
+from sophon.models.call_cost import worst_cost_micros
 from sophon.models.model import ModelRequest
 from sophon.stores.contract import Store
 from sophon.stores.usage.contract import (
@@ -167,7 +168,7 @@ class TurnMeter:
         model, max_tokens = request.model, request.max_tokens
         reservation = AttemptReservation(
             input_tokens + max_tokens,
-            0 if model.prices is None else model.worst_cost_micros(input_tokens, max_tokens),
+            0 if model.prices is None else worst_cost_micros(model, input_tokens, max_tokens),
             limits_for_provider(model.provider, self._settings) if self._has_limits else UNLIMITED,
         )
         self._check_turn(reservation)

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from sophon.clock import Clock
 from sophon.messages import Usage
+from sophon.models.call_cost import worst_cost_micros
 from sophon.models.model import ModelRequest
 from sophon.settings import BudgetSettings
 from sophon.stores.usage.contract import PayerSpending, Reservation, UsageRow, UsageStore
@@ -31,7 +32,7 @@ class HostMeter:
         if refused is not None:
             raise refused
         now, limits = self._now(), limits_for_provider(model.provider, settings)
-        worst = Usage(input_tokens, request.max_tokens, model.worst_cost_micros(input_tokens, request.max_tokens))
+        worst = Usage(input_tokens, request.max_tokens, worst_cost_micros(model, input_tokens, request.max_tokens))
         period = budget_period(now, settings.time_zone)
         found = await self._usage.reserve(model.provider, period, worst, limits)
         if isinstance(found, Reservation):

@@ -15,6 +15,7 @@ from sophon._python.joined_text import add_piece
 from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.errors import BadRequest, ContextOverflow, ProviderUnavailable
 from sophon.messages import ToolCall, Usage
+from sophon.models.call_cost import cost_micros
 from sophon.models.model import AttemptOutput, ModelInfo, ModelResponse
 from sophon.models.providers.anthropic.reasoning import build_reasoning_fields
 from sophon.models.providers.openai.reasoning import ReasoningAccumulator
@@ -303,7 +304,7 @@ def to_usage(counts: Mapping[str, int], model: ModelInfo | None = None) -> Usage
     reasoned = min(counts.get("thinking_tokens", 0), tokens_out)
     cost = 0
     if model is not None and written and tokens_in and tokens_out:
-        cost = model.cost_micros(tokens_in, tokens_out, cached, written)
+        cost = cost_micros(model, tokens_in, tokens_out, cached, written)
     return Usage(tokens_in, tokens_out, cost, cached, reasoning_tokens=reasoned)
 
 

@@ -5,7 +5,7 @@ import pytest
 from sophon.decisions.intents import judge_intent
 from sophon.decisions.languages.action_requests import find_action_request
 from sophon.decisions.languages.detection import detect_languages
-from sophon.decisions.languages.text import MAX_CHARACTERS, fold_text
+from sophon.decisions.languages.text_preparation import MAX_CHARACTERS, fold_text
 
 
 @pytest.mark.parametrize(

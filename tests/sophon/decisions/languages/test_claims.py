@@ -2,7 +2,7 @@
 
 import pytest
 
-from sophon.decisions.actions import Action
+from sophon.decisions.actions_taken import Action
 from sophon.decisions.false_action_claims import announce, remove_false_claims
 
 WRITTEN = Action("files.write", {}, "done", has_effects=True)

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from sophon.messages import Message
+from sophon.models.call_cost import cost_micros
 from sophon.models.model import ModelRequest
 from sophon.models.offline import OfflineModel
 from sophon_middlewares.guards.judgement import Judgement, format_block
@@ -202,7 +203,7 @@ def test_it_is_free_and_calls_functions() -> None:
     assert info.id == "offline/offline"
     assert info.function_calling
     assert info.streaming
-    assert info.cost_micros(1000, 1000) == 0
+    assert cost_micros(info, 1000, 1000) == 0
 
 
 def test_the_rules_are_loaded_by_the_first_call_and_not_by_the_import() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from sophon.errors import SettingsError
+from sophon.models.call_cost import worst_cost_micros
 from sophon.models.catalog import lookup_model_info
 from sophon.models.gateway.provider import Provider
 from sophon.models.offline import OfflineModel
@@ -297,7 +298,7 @@ def test_a_model_of_anthropic_has_the_facts_of_the_catalog_and_its_price_of_writ
     assert (info.max_output_tokens, info.cached_input_price) == (known.max_output_tokens, known.cached_input_price)
     assert info.cached_input_price is not None
     assert info.prices is not None
-    assert info.worst_cost_micros(1_000_000, 0) == round(info.prices[0] * 1.25 * 1e6)
+    assert worst_cost_micros(info, 1_000_000, 0) == round(info.prices[0] * 1.25 * 1e6)
 
 
 def test_what_was_found_is_told_with_its_reason() -> None:

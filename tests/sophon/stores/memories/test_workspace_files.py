@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sophon.errors import ChangedMeanwhile, InputError
-from sophon.memory.workspace import MAX_FILE_BYTES, WorkspaceReader
+from sophon.memory.workspace_files import MAX_FILE_BYTES, WorkspaceReader
 from sophon.memory.workspace_index import WorkspaceIndex
 from sophon.stores.memories.workspace_files import add_facts, find_said, read_version, save_version
 

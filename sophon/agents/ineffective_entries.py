@@ -1,4 +1,4 @@
-"""Names in the settings and definitions of agents that refer to nothing: such an entry would have no effect."""
+"""Entries in the settings and definitions of agents that have no effect: their names refer to nothing."""
 
 from collections.abc import Collection, Iterator
 

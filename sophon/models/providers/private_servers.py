@@ -1,4 +1,4 @@
-"""Hosting of a provider: whether its server is one of the user's own, which charges nothing by default."""
+"""Private servers: whether the server of a provider is one of the user's own, which charges nothing by default."""
 
 import ipaddress
 from urllib.parse import urlsplit

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sophon.routing.transforms import answer_transform, convert_vars
+from sophon.routing.transform_booster import answer_transform, convert_vars
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.attachments import MAX_NAME_CHARACTERS, Attachment, clean_name
-from sophon.media_types import BINARY, decode_text, detect_media_type
+from sophon.media_type_detection import BINARY, decode_text, detect_media_type
 from sophon.settings.sections.attachments import DEFAULT_MEDIA_TYPES
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'

@@ -1,4 +1,4 @@
-"""What all turns of a process share of its agents: the catalogue, the slots, the running ones, the chains."""
+"""Agent runtime: what all turns of a process share of the agents: catalogue, slots, running ones, chains."""
 
 import asyncio
 from collections import Counter
@@ -7,7 +7,7 @@ from copy import copy
 from typing import Final, Self
 
 from sophon.agents.catalog import AgentCatalog
-from sophon.agents.running import RunningAgents
+from sophon.agents.running_agents import RunningAgents
 
 MAX_CONCURRENT: Final = 10
 """Sub-agents that run at once in a process: each holds its requests, its tools and a place at the provider."""

@@ -1,4 +1,4 @@
-"""Resources that a process and its descendants use, from /proc; for limits on all of them together.
+"""Resource usage of a process and its descendants, from /proc; for limits on all of them together.
 
 Limits of single processes (rlimits) bound neither the memory of many processes nor, for root, their number; control
 groups would, but a host may rarely create one.

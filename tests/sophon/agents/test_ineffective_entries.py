@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sophon.agents import AgentDefinition, AgentSet
-from sophon.agents.references import find_reference_problems
+from sophon.agents.ineffective_entries import find_reference_problems
 from sophon.settings import Settings
 
 
