@@ -42,17 +42,14 @@ class StoreHealth:
     def __init__(self, name: str, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.name, self._monotonic = name, monotonic
         self._log = RateLimitedLog(log, monotonic)
+        self.kind: str | None = None
+        """Why the store is unavailable, a key of `REASONS`; None while it is available."""
         self._failure: str | None = None
         self._is_short_of_space = False
         self._unavailable_since = 0.0
         self._waiters: set[asyncio.Future[None]] = set()
         self.failures: Counter[str] = Counter()
         """Number of failed operations by kind."""
-
-    @property
-    def kind(self) -> str | None:
-        """Why the store is unavailable, a key of `REASONS`; None while it is available."""
-        return self._failure or ("reserve" if self._is_short_of_space else None)
 
     @property
     def is_available(self) -> bool:
@@ -66,8 +63,8 @@ class StoreHealth:
 
     def check(self) -> None:
         """Raise StoreUnavailable unless new work may start."""
-        if (kind := self.kind) is not None:
-            raise StoreUnavailable(self.name, kind, REASONS[kind])
+        if self.kind is not None:
+            raise StoreUnavailable(self.name, self.kind, REASONS[self.kind])
 
     def record_failure(self, kind: str) -> None:
         """Record that an operation failed."""
@@ -106,6 +103,7 @@ class StoreHealth:
     def _change(self, failure: str | None, is_short_of_space: bool) -> None:
         before = self.kind
         self._failure, self._is_short_of_space = failure, is_short_of_space
+        self.kind = failure or ("reserve" if is_short_of_space else None)
         if self.kind == before:
             return
         self._log_change(before)
@@ -117,14 +115,13 @@ class StoreHealth:
         now = self._monotonic()
         if before is None:
             self._unavailable_since = now
-        kind = self.kind
-        if kind is None:
+        if self.kind is None:
             seconds = now - self._unavailable_since
             self._log.warning("available", "the store %s is available again after %.0f s", self.name, seconds)
         else:
             self._log.warning(
-                kind,
+                self.kind,
                 "the store %s is unavailable: %s; messages are refused, and no turn starts, until it can be written",
                 self.name,
-                REASONS[kind],
+                REASONS[self.kind],
             )

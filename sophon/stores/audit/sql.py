@@ -149,7 +149,7 @@ def _entry(columns: RowMapping) -> AuditEntry:
 
 
 def _read_state(connection: Connection) -> AuditChainState:
-    found = _SELECT_STATE.fetch_record(connection, {"chain": CHAIN_NUMBER})
+    found = _SELECT_STATE.fetch_row(connection, {"chain": CHAIN_NUMBER})
     if found is None:
         _CREATE.execute(connection, {"number": CHAIN_NUMBER, **_EMPTY_ROW})
         return _EMPTY

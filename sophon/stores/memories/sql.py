@@ -251,7 +251,7 @@ def _delete(connection: Connection, where: ColumnElement[bool], *, is_replaced: 
 
 
 def _find(connection: Connection, ids: Sequence[str]) -> dict[str, MemoryEntry]:
-    rows = _BY_IDS.fetch_records(connection, {"ids": dump_json([escape_text(each) for each in ids])})
+    rows = _BY_IDS.fetch_rows(connection, {"ids": dump_json([escape_text(each) for each in ids])})
     found = {entry.id: entry for entry in (_to_entry(row) for row in rows)}
     return {each: found[each] for each in ids if each in found}
 
@@ -260,7 +260,7 @@ def _load(connection: Connection, numbers: Sequence[int]) -> list[MemoryEntry]:
     """Return entries by their numbers, in that order."""
     if not numbers:
         return []
-    rows = _BY_NUMBERS.fetch_records(connection, {"numbers": dump_json(list(numbers))})
+    rows = _BY_NUMBERS.fetch_rows(connection, {"numbers": dump_json(list(numbers))})
     by_number = {row[-1]: _to_entry(row) for row in rows}
     return [by_number[number] for number in numbers]
 

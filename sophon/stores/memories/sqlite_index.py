@@ -82,7 +82,7 @@ def read_matching(
 ) -> Sequence[Sequence[Any]]:
     """Return the rows of a query that uses the index. Raises IndexDamaged."""
     try:
-        return statement.fetch_rows(connection, parameters)
+        return list(statement.fetch_rows(connection, parameters))
     except (DBAPIError, sqlite3.Error) as error:
         raise _damage(error) from error
 

@@ -92,7 +92,7 @@ class SqlWordIndex:
             parameters["words"] = sqlite_index.to_expression(wanted)
             rows = sqlite_index.read_matching(self._connection, _NEWEST, parameters)
         else:
-            rows = _NEWEST.fetch_rows(self._connection, {**parameters, "words": _to_tsquery(wanted)})
+            rows = list(_NEWEST.fetch_rows(self._connection, {**parameters, "words": _to_tsquery(wanted)}))
         return [FoundText(number, stored.split()[1:]) for number, stored in rows]
 
 

@@ -69,10 +69,10 @@ def add_messages(connection: Connection, owner: str, messages: Sequence[IndexedT
         _ADD.execute_many(connection, [{"key": each.key, "words": each.words} for each in rows])
         return True
     try:
-        sqlite_table.add(connection, rows)
+        sqlite_table.write_words(connection, sqlite_table.ADD, rows)
     except sqlite_table.DRIVER_ERRORS as error:
         if replace_damaged(connection, error):
-            sqlite_table.add(connection, rows)
+            sqlite_table.write_words(connection, sqlite_table.ADD, rows)
         return False
     return True
 
@@ -91,9 +91,8 @@ def remove_messages(connection: Connection, session: int, session_id: str, owner
             return
         belonging = owner_word(owner)
         stored = (each for each in read_messages(connection, session, session_id) if each.key in present)
-        sqlite_table.remove(
-            connection, (MessageWords(each.key, [belonging, *index_words(each.text)]) for each in stored)
-        )
+        words = (MessageWords(each.key, [belonging, *index_words(each.text)]) for each in stored)
+        sqlite_table.write_words(connection, sqlite_table.REMOVE, words)
         set_state(connection, HAS_DELETED, 1)
     except sqlite_table.DRIVER_ERRORS as error:
         replace_damaged(connection, error)

@@ -28,9 +28,9 @@ _CREATE: Final = (
     f"CREATE VIRTUAL TABLE {TABLE} USING fts5(words, content='', tokenize='ascii', detail='none', prefix='2')"
 )
 _EXISTS = PreparedStatement(lambda _: text(f"SELECT 1 FROM sqlite_master WHERE name = '{TABLE}'"))  # noqa: S608
-_ADD = PreparedStatement(lambda _: text(f"INSERT INTO {TABLE}(rowid, words) VALUES (:key, :words)"))  # noqa: S608
+ADD = PreparedStatement(lambda _: text(f"INSERT INTO {TABLE}(rowid, words) VALUES (:key, :words)"))  # noqa: S608
 _HAS_WORD = PreparedStatement(lambda _: text(f"SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH :word LIMIT 1"))  # noqa: S608
-_REMOVE = PreparedStatement(
+REMOVE = PreparedStatement(
     lambda _: text(f"INSERT INTO {TABLE}({TABLE}, rowid, words) VALUES ('delete', :key, :words)")  # noqa: S608
 )
 _KEYS = PreparedStatement(
@@ -46,14 +46,28 @@ class MessageWords:
     words: Sequence[str]
 
 
-def add(connection: Connection, rows: Iterable[MessageWords]) -> None:
-    """Add messages, or none of them."""
-    _write(connection, _ADD, rows)
+def write_words(connection: Connection, statement: PreparedStatement, rows: Iterable[MessageWords]) -> None:
+    """Execute `ADD` or `REMOVE` for each row, with its effect or, after an error, without.
 
+    A message is removed with the words that it was added with.
 
-def remove(connection: Connection, rows: Iterable[MessageWords]) -> None:
-    """Remove messages, with the words that they were added with, or none of them."""
-    _write(connection, _REMOVE, rows)
+    FTS5 writes at the end of a savepoint, or else at the commit, when an error would undo the caller's whole
+    transaction. The outer savepoint is there to go back to, because the inner one is gone by then.
+    """
+    cursor = connection.connection.cursor()
+    try:
+        cursor.execute("SAVEPOINT before_words")
+        try:
+            cursor.execute("SAVEPOINT words")
+            statement.execute_many(connection, [{"key": each.key, "words": " ".join(each.words)} for each in rows])
+            cursor.execute("RELEASE words")
+        except DRIVER_ERRORS:
+            cursor.execute("ROLLBACK TO before_words")
+            raise
+        finally:
+            cursor.execute("RELEASE before_words")
+    finally:
+        cursor.close()
 
 
 def list_keys(connection: Connection, first: int, end: int) -> list[int]:
@@ -96,28 +110,6 @@ def start_merge(connection: Connection) -> bool:
 def continue_merge(connection: Connection) -> bool:
     """Do the next step of a merge; return whether there is more to do."""
     return _merge(connection, MERGED_PAGES)
-
-
-def _write(connection: Connection, statement: PreparedStatement, rows: Iterable[MessageWords]) -> None:
-    """Execute a statement for each row, with its effect or, after an error, without.
-
-    FTS5 writes at the end of a savepoint, or else at the commit, when an error would undo the caller's whole
-    transaction. The outer savepoint is there to go back to, because the inner one is gone by then.
-    """
-    cursor = connection.connection.cursor()
-    try:
-        cursor.execute("SAVEPOINT before_words")
-        try:
-            cursor.execute("SAVEPOINT words")
-            statement.execute_many(connection, [{"key": each.key, "words": " ".join(each.words)} for each in rows])
-            cursor.execute("RELEASE words")
-        except DRIVER_ERRORS:
-            cursor.execute("ROLLBACK TO before_words")
-            raise
-        finally:
-            cursor.execute("RELEASE before_words")
-    finally:
-        cursor.close()
 
 
 def _drop(connection: Connection) -> None:

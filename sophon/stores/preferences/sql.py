@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from sophon.preferences import NO_PREFERENCES, PREFERENCE_NAMES, Preferences
 from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import preferences
+
+_SELECT = PreparedStatement(lambda _: select(preferences.c.data).where(preferences.c.person == bindparam("whose")))
 
 
 class SqlPreferenceStore(Repository):
@@ -26,9 +29,11 @@ class SqlPreferenceStore(Repository):
 
 
 def _get(connection: Connection, person: str) -> Preferences:
-    data = connection.execute(select(preferences.c.data).where(preferences.c.person == person)).scalar_one_or_none()
+    found = _SELECT.fetch_row(connection, {"whose": person})
+    if found is None:
+        return NO_PREFERENCES
     # A later version may have stored more.
-    return Preferences(**{name: data[name] for name in PREFERENCE_NAMES if name in data}) if data else NO_PREFERENCES
+    return Preferences(**{name: found[0][name] for name in PREFERENCE_NAMES if name in found[0]})
 
 
 def _put(connection: Connection, person: str, values: Mapping[str, Any]) -> None:

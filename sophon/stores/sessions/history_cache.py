@@ -8,7 +8,7 @@ token count and their provider JSON between turns (`Message.tokens`, `Message.wi
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from datetime import datetime
 
@@ -106,12 +106,8 @@ class HistoryCache:
             self._size_bytes -= history.size_bytes
 
 
-def estimate_bytes(messages: Iterable[Message]) -> int:
-    """Return about how many bytes messages take in memory once they are counted and serialised."""
-    return sum(map(_estimate_message_bytes, messages))
-
-
-def _estimate_message_bytes(message: Message) -> int:
+def estimate_bytes(message: Message) -> int:
+    """Return about how many bytes a message takes in memory once it is counted and serialised."""
     size = MESSAGE_BYTES + 2 * sys.getsizeof(message.content)  # the text, and once more as JSON
     for call in message.tool_calls:
         # The arguments as values, as canonical JSON, and once more in the message's JSON.

@@ -95,7 +95,7 @@ async def load_history(database: Database, cache: HistoryCache, session_id: str)
 
 
 def _read_piece(connection: Connection, session_id: str, known: CachedHistory | None) -> _Piece | None:
-    session = _SELECT_SESSION.fetch_record(connection, {"which": session_id})
+    session = _SELECT_SESSION.fetch_row(connection, {"which": session_id})
     if session is None:
         return None
     number, created_at, last_seq, model, planning = session
@@ -105,11 +105,11 @@ def _read_piece(connection: Connection, session_id: str, known: CachedHistory | 
     if after == last_seq:
         return _Piece(identity, model, planning, last_seq, is_continued, True, [], None, 0)
     keys = {"after": to_key(number, after), "last": to_key(number, last_seq), "limit": PIECE_RECORDS}
-    with closing(_SELECT_CONVERSATION.fetch_records(connection, keys)) as rows:
+    with closing(_SELECT_CONVERSATION.fetch_rows(connection, keys)) as rows:
         messages, newest, seq, is_cut = _decode(rows, TextReader(connection, session_id))
     is_last = not is_cut
     compaction = None if newest is None else Compaction(newest[0], newest[1])
-    size_bytes = estimate_bytes(messages)
+    size_bytes = sum(map(estimate_bytes, messages))
     reached = last_seq if is_last else seq
     return _Piece(identity, model, planning, reached, is_continued, is_last, messages, compaction, size_bytes)
 

@@ -28,6 +28,7 @@ _SELECT_POSITION = PreparedStatement(
     lambda _: select(
         sessions.c.number,
         sessions.c.last_seq,
+        sessions.c.owner,
         # Whether it has neither a title nor a provisional one.
         (func.length(sessions.c.title, type_=Integer()) + func.length(sessions.c.provisional_title, type_=Integer())),
     ).where(BY_ID)
@@ -35,7 +36,6 @@ _SELECT_POSITION = PreparedStatement(
 _SET_PROVISIONAL_TITLE = PreparedStatement(
     lambda _: update(sessions).where(BY_ID).values(provisional_title=bindparam("beginning", type_=SafeText()))
 )
-_SELECT_OWNER = PreparedStatement(lambda _: select(sessions.c.owner).where(BY_ID))
 _ADVANCE_SEQ = PreparedStatement(
     lambda _: (
         update(sessions)
@@ -58,7 +58,7 @@ def create_session(connection: Connection, session_id: str, owner: str, now: dat
         fresh = {"id": session_id, "owner": owner, "title": "", "last_seq": 0, "said": 0}
         fresh["provisional_title"] = provisional_title(text)
         insert_session(connection, {**fresh, "created_at": now, "updated_at": now})
-    elif not found[2]:
+    elif not found[3]:
         suggest_title(connection, session_id, text)
 
 
@@ -89,12 +89,6 @@ def session_not_found_error(connection: Connection, session_id: str) -> Exceptio
     return session_not_found(session_id, newest.scalars())
 
 
-def owner_of(connection: Connection, session_id: str) -> str:
-    """Return the owner of a session; "" if it does not exist."""
-    row = _SELECT_OWNER.fetch_record(connection, {"which": session_id})
-    return "" if row is None else str(row[0])
-
-
 def select_last_seq(connection: Connection, session_id: str) -> int:
     """Return the last seq of a session; 0 if it does not exist."""
     session = connection.execute(SELECT_SESSION, {"which": session_id}).one_or_none()
@@ -103,18 +97,18 @@ def select_last_seq(connection: Connection, session_id: str) -> int:
 
 def advance_seq(
     connection: Connection, session_id: str, more: int, more_said: int, owner: str, now: datetime | None
-) -> tuple[int, int, bool]:
-    """Advance the last seq, creating the session if needed; return its row number, the last seq, and whether it has a
-    title or a provisional one.
+) -> tuple[int, int, str, bool]:
+    """Advance the last seq, creating the session if needed; return its row number, the last seq, its owner, and whether
+    it has a title or a provisional one.
     """
     facts = {"which": session_id, "more": more, "more_said": more_said, "now": now}
     _ADVANCE_SEQ.execute(connection, facts)
     grown = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
     if grown is not None:
-        return grown[0], grown[1], bool(grown[2])
+        return grown[0], grown[1], grown[2], bool(grown[3])
     fresh = {"id": session_id, "owner": owner, "title": "", "last_seq": more, "said": more_said}
     fresh["provisional_title"] = ""
-    return insert_session(connection, {**fresh, "created_at": now, "updated_at": now}), more, False
+    return insert_session(connection, {**fresh, "created_at": now, "updated_at": now}), more, owner, False
 
 
 def insert_session(connection: Connection, facts: Mapping[str, Any]) -> int:
@@ -142,13 +136,11 @@ def add_records(
 
     `text_writer` is the one that the transaction uses for that session.
     """
-    visible = [is_conversational(record) for record in new]
-    number, last_seq, has_title = advance_seq(connection, session_id, len(new), sum(visible), owner, new[0].at)
+    more_said = sum(map(is_conversational, new))
+    number, last_seq, owner, has_title = advance_seq(connection, session_id, len(new), more_said, owner, new[0].at)
     if not has_title:
         suggest_title(connection, session_id, first_text_of_user(new))
     writer = text_writer or TextWriter(connection, session_id)
-    if any(visible):
-        owner = owner_of(connection, session_id)
     insert_records(connection, to_key(number, last_seq - len(new)), new, owner, writer)
     return last_seq
 

@@ -5,9 +5,10 @@ every attempt and every tool call use this path; all others use SQLAlchemy as us
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from typing import Any, TypeAlias
 
-from sqlalchemy import BindParameter, ClauseElement, Connection, Dialect, Select, Table
+from sqlalchemy import ClauseElement, Connection, Dialect, Select, Table
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from sophon.stores.sql.dialects import build_insert
@@ -17,14 +18,14 @@ _Binder: TypeAlias = Callable[[Mapping[str, Any]], Any]
 
 _Converter: TypeAlias = Callable[[Any], Any]
 _Compiled: TypeAlias = tuple[str, _Binder, Sequence[_Converter | None]]
-"""SQL text, parameter binder, and converters of the result columns."""
+"""SQL text, parameter binder, and converters of the result columns; none if the driver's values stay as they are."""
 
 
 class PreparedStatement:
     """A statement with named parameters only, built per dialect by `build`.
 
-    `columns` are the columns that an INSERT sets; default: all. Parameter values are converted by their column types;
-    result values are converted by `fetch_record` but not by `fetch_row`.
+    `columns` are the columns that an INSERT sets; default: all. The values of parameters and of the columns of a Select
+    are converted by their column types.
     """
 
     def __init__(self, build: Callable[[str], ClauseElement], columns: Sequence[str] | None = None) -> None:
@@ -34,73 +35,41 @@ class PreparedStatement:
 
     def execute(self, connection: Connection, values: Mapping[str, Any]) -> int:
         """Execute it; return the number of affected rows."""
-        text, bind, _ = self._compile(connection.dialect)
-        cursor = connection.connection.cursor()
-        try:
+        text, bind, _ = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
+        with closing(connection.connection.cursor()) as cursor:
             cursor.execute(text, bind(values))
             return cursor.rowcount
-        finally:
-            cursor.close()
 
     def execute_many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Execute it once per row."""
-        text, bind, _ = self._compile(connection.dialect)
-        cursor = connection.connection.cursor()
-        try:
+        text, bind, _ = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
+        with closing(connection.connection.cursor()) as cursor:
             cursor.executemany(text, [bind(values) for values in rows])
-        finally:
-            cursor.close()
 
-    def fetch_row(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[int] | None:
-        """Execute a SELECT of numbers; return the first row, or None."""
-        text, bind, _ = self._compile(connection.dialect)
-        cursor = connection.connection.cursor()
-        try:
-            cursor.execute(text, bind(values))
-            return cursor.fetchone()
-        finally:
-            cursor.close()
+    def fetch_row(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Any] | None:
+        """Execute a SELECT; return its first row, or None."""
+        with closing(self.fetch_rows(connection, values)) as rows:
+            return next(rows, None)
 
-    def fetch_rows(self, connection: Connection, values: Mapping[str, Any]) -> list[Sequence[Any]]:
-        """Execute a SELECT; return its rows as the driver has them."""
-        text, bind, _ = self._compile(connection.dialect)
-        cursor = connection.connection.cursor()
-        try:
-            cursor.execute(text, bind(values))
-            return list(cursor.fetchall())
-        finally:
-            cursor.close()
-
-    def fetch_records(self, connection: Connection, values: Mapping[str, Any]) -> Generator[list[Any]]:
-        """Execute a SELECT; yield its rows with their values converted. The caller must exhaust or close it."""
-        text, bind, converters = self._compile(connection.dialect)
-        cursor = connection.connection.cursor()
-        try:
+    def fetch_rows(self, connection: Connection, values: Mapping[str, Any]) -> Generator[Sequence[Any]]:
+        """Execute a SELECT; yield its rows. The caller must exhaust or close it."""
+        text, bind, converters = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
+        with closing(connection.connection.cursor()) as cursor:
             cursor.execute(text, bind(values))
             while (row := cursor.fetchone()) is not None:
-                yield _convert(converters, row)
-        finally:
-            cursor.close()
-
-    def fetch_record(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Any] | None:
-        """Execute a SELECT; return the first row with its values converted, or None."""
-        found = self.fetch_row(connection, values)
-        if found is None:
-            return None
-        _, _, converters = self._compile(connection.dialect)
-        return _convert(converters, found)
+                if converters:
+                    converted = zip(converters, row, strict=True)
+                    row = [convert(value) if convert is not None else value for convert, value in converted]
+                yield row
 
     def _compile(self, dialect: Dialect) -> _Compiled:
-        found = self._compiled.get(dialect.name)
-        if found is None:
-            statement = self._build(dialect.name)
-            compiled = statement.compile(dialect=dialect, column_keys=self._columns)
-            assert isinstance(compiled, SQLCompiler)
-            found = self._compiled[dialect.name] = (
-                str(compiled),
-                _build_binder(compiled, dialect),
-                _result_converters(statement, dialect),
-            )
+        statement = self._build(dialect.name)
+        compiled = statement.compile(dialect=dialect, column_keys=self._columns)
+        assert isinstance(compiled, SQLCompiler)
+        columns = statement.selected_columns if isinstance(statement, Select) else ()
+        converters = [column.type.dialect_impl(dialect).result_processor(dialect, None) for column in columns]
+        own = converters if any(converters) else ()
+        found = self._compiled[dialect.name] = (str(compiled), _build_binder(compiled, dialect), own)
         return found
 
 
@@ -114,13 +83,12 @@ def prepare_upsert(table: Table, key: Sequence[str], changed: Sequence[str]) -> 
     return PreparedStatement(build, [*key, *changed])
 
 
-def _convert(converters: Sequence[_Converter | None], row: Sequence[Any]) -> list[Any]:
-    return [convert(value) if convert is not None else value for convert, value in zip(converters, row, strict=True)]
-
-
 def _build_binder(compiled: SQLCompiler, dialect: Dialect) -> _Binder:
     names = list(compiled.positiontup) if compiled.positiontup is not None else list(compiled.binds)
-    converters = [(name, *_parameter_converter(compiled.binds[name], dialect)) for name in names]
+    parameters = [(name, compiled.binds[name]) for name in names]
+    converters = [
+        (name, each.key, each.type.dialect_impl(dialect).bind_processor(dialect)) for name, each in parameters
+    ]
 
     def bind_positional(values: Mapping[str, Any]) -> list[Any]:
         return [convert(values[key]) if convert is not None else values[key] for _, key, convert in converters]
@@ -129,13 +97,3 @@ def _build_binder(compiled: SQLCompiler, dialect: Dialect) -> _Binder:
         return {name: convert(values[key]) if convert is not None else values[key] for name, key, convert in converters}
 
     return bind_positional if compiled.positiontup is not None else bind_named
-
-
-def _result_converters(statement: ClauseElement, dialect: Dialect) -> Sequence[_Converter | None]:
-    columns = statement.selected_columns if isinstance(statement, Select) else ()
-    return [column.type.dialect_impl(dialect).result_processor(dialect, None) for column in columns]
-
-
-def _parameter_converter(parameter: BindParameter[Any], dialect: Dialect) -> tuple[str, _Converter | None]:
-    implementation = parameter.type.dialect_impl(dialect)
-    return parameter.key, implementation.bind_processor(dialect)

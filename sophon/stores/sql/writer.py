@@ -71,12 +71,6 @@ class ThreadConnections:
             self._give_back(connection)
             raise
 
-    @contextmanager
-    def begin(self) -> Generator[Connection]:
-        """Yield a connection with an open transaction, which is committed at the end, or rolled back after an error."""
-        with self.connect() as connection, connection.begin():
-            yield connection
-
     def close(self) -> None:
         """Give back the connections that threads keep; no thread may use one any more."""
         with self._lock:
@@ -157,15 +151,15 @@ class WriterThread:
         is_open = True
         while is_open:
             batch, is_open = self._next_batch()
-            error = self._settle_doubt()
+            error = self._settle_doubt(self._in_doubt) if self._in_doubt is not None else None
             if error is not None:
                 _fail(batch, error)
             elif batch:
-                self._commit(batch, _run_job)
+                self._commit(batch)
             if self._in_doubt is None or self._in_doubt.jobs is not batch:
                 _call_in_loops(batch, _resolve_all)
             batch = []  # while the thread waits for the next one, it holds the texts of none
-        if self._in_doubt is not None and (error := self._settle_doubt()) is not None:
+        if self._in_doubt is not None and (error := self._settle_doubt(self._in_doubt)) is not None:
             _fail(self._in_doubt.jobs, error)
             _call_in_loops(self._in_doubt.jobs, _resolve_all)
         try:
@@ -188,21 +182,24 @@ class WriterThread:
             return batch, True
         return batch, False
 
-    def _commit(self, batch: list[_Job[Any]], run: Callable[[_Job[Any], Connection], None]) -> None:
+    def _commit(self, batch: list[_Job[Any]], *, in_savepoints: bool = False) -> None:
         working, transaction_id = False, None
         try:
-            with self._connections.begin() as connection:
+            with self._connections.connect() as connection, connection.begin():
                 working = True
                 for job in batch:
-                    run(job, connection)
+                    if in_savepoints:
+                        _run_in_savepoint(job, connection)
+                    else:
+                        job.result = job.work(connection)
                 transaction_id = connection.info.get(TRANSACTION_ID)  # None: its commit cannot be in doubt
                 working = False
         except Exception as error:  # noqa: BLE001 - every caller gets the error, and the thread must go on
             # Never retry after a failed commit: the server may have committed before the connection was lost.
             # Without its disk or its server the database refuses the others too, one by one and each after a wait.
             kind = find_unavailable_kind(error)
-            if working and kind in (None, "damaged") and run is _run_job and len(batch) > 1:
-                self._commit(batch, _run_in_savepoint)
+            if working and kind in (None, "damaged") and not in_savepoints and len(batch) > 1:
+                self._commit(batch, in_savepoints=True)
                 return
             if not working and transaction_id is not None and kind == "unreachable":
                 self._in_doubt = _DoubtfulBatch(batch, transaction_id, error)
@@ -211,11 +208,8 @@ class WriterThread:
             cause = error.__cause__ if isinstance(error, _TransactionEnded) else error
             _fail(batch, cause or error)
 
-    def _settle_doubt(self) -> Exception | None:
+    def _settle_doubt(self, doubt: _DoubtfulBatch) -> Exception | None:
         """Answer the batch in doubt if the server knows what became of it; return the error if it cannot be asked."""
-        doubt = self._in_doubt
-        if doubt is None:
-            return None
         try:
             status = read_commit_status(self._connections.engine, doubt.transaction_id)
         except Exception as error:  # noqa: BLE001 - judged below
@@ -237,14 +231,10 @@ def _fail(batch: list[_Job[Any]], error: BaseException) -> None:
         job.error = job.error or error
 
 
-def _run_job(job: _Job[Any], connection: Connection) -> None:
-    job.result = job.work(connection)
-
-
 def _run_in_savepoint(job: _Job[Any], connection: Connection) -> None:
     connection.exec_driver_sql("SAVEPOINT job")
     try:
-        _run_job(job, connection)
+        job.result = job.work(connection)
     except Exception as error:  # noqa: BLE001 - raised in the caller
         job.error = error
         try:

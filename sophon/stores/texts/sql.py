@@ -139,7 +139,7 @@ class TextReader:
 
     def find_head(self, text_id: str) -> str | None:
         """Return the beginning of a text; None if the session does not have it."""
-        row = _SELECT_HEAD.fetch_record(self._connection, {"session": self._find_number(), "which": text_id})
+        row = _SELECT_HEAD.fetch_row(self._connection, {"session": self._find_number(), "which": text_id})
         if row is None:
             return None
         text, parts = row
@@ -157,7 +157,7 @@ class TextReader:
 
     def find(self, text_id: str) -> str | None:
         """Return a text; None if the session does not have it."""
-        row = _SELECT_TEXT.fetch_record(self._connection, {"session": self._find_number(), "which": text_id})
+        row = _SELECT_TEXT.fetch_row(self._connection, {"session": self._find_number(), "which": text_id})
         if row is None:
             return None
         text, parts = row
@@ -233,4 +233,4 @@ def _session_number(connection: Connection, session_id: str) -> int:
     session = _SELECT_NUMBER.fetch_row(connection, {"which": session_id})
     if session is None:
         raise NotFound("session", session_id)
-    return session[0]
+    return int(session[0])

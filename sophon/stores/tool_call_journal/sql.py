@@ -47,13 +47,15 @@ class SqlJournal(Repository):
 
 def put_entry(connection: Connection, run_id: str, entry: JournalEntry) -> None:
     """Insert or replace the entry of a call, in the caller's transaction."""
-    row: dict[str, Any] = {"run_id": run_id, "call_id": entry.call_id, "turn": _turn_of(run_id), "tool": entry.tool}
+    turn, _, _ = run_id.partition("/")
+    row: dict[str, Any] = {"run_id": run_id, "call_id": entry.call_id, "turn": turn, "tool": entry.tool}
     row["result"] = entry.result.to_json() if entry.result is not None else None
     _UPSERT.execute(connection, row)
 
 
 def _entries(connection: Connection, run_id: str) -> dict[str, JournalEntry]:
-    query = select(journal).where(journal.c.turn == _turn_of(run_id), journal.c.run_id == run_id)
+    turn, _, _ = run_id.partition("/")
+    query = select(journal).where(journal.c.turn == turn, journal.c.run_id == run_id)
     return {
         row.call_id: JournalEntry(
             row.call_id, row.tool, ToolResult.from_json(row.result) if row.result is not None else None
@@ -70,19 +72,14 @@ def _delete(parts: Sequence[type[StorePart]], connection: Connection, run_id: st
 
 def delete_entries(connection: Connection, run_id: str) -> None:
     """Delete the entries of a run and of its plan steps, in the caller's transaction."""
-    if _turn_of(run_id) == run_id:
+    turn, slash, _ = run_id.partition("/")
+    if not slash:
         _DELETE_TURN.execute(connection, {"turn": run_id})
         return
     steps = f"{run_id}/"
     # No LIKE: SQLite's is case-insensitive.
     begins = func.substr(journal.c.run_id, 1, len(escape_text(steps)), type_=SafeText) == steps
-    connection.execute(
-        delete(journal).where(journal.c.turn == _turn_of(run_id), or_(journal.c.run_id == run_id, begins))
-    )
-
-
-def _turn_of(run_id: str) -> str:
-    return run_id.partition("/")[0]
+    connection.execute(delete(journal).where(journal.c.turn == turn, or_(journal.c.run_id == run_id, begins)))
 
 
 _UPSERT = prepare_upsert(journal, ["turn", "run_id", "call_id"], ["tool", "result"])

@@ -66,8 +66,11 @@ class TraceStore(TurnRepository):
 
 def add_traces(connection: Connection, writes: Sequence[TraceWrite]) -> None:
     """Store traces, in the caller's transaction."""
-    for write in writes:
-        _UPSERT.execute(connection, _row(write.trace))
+    for trace in [write.trace for write in writes]:
+        row = {name: getattr(trace, name) for name in ("run_id", "session_id", "principal", "ended_at", "status")}
+        row |= {"day": trace.ended_at.date().isoformat(), "working_ms": trace.working_ms}
+        row |= {"tokens": trace.usage.total_tokens, "cost_micros": trace.usage.cost_micros}
+        _UPSERT.execute(connection, {**row, "data": trace_to_stored(trace)})
 
 
 def _select_daily(since: datetime, principal: str | None) -> Select[Any]:
@@ -97,18 +100,3 @@ def _select_daily(since: datetime, principal: str | None) -> Select[Any]:
         .group_by(*key)
         .order_by(*key)
     )
-
-
-def _row(trace: Trace) -> dict[str, Any]:
-    return {
-        "run_id": trace.run_id,
-        "session_id": trace.session_id,
-        "principal": trace.principal,
-        "ended_at": trace.ended_at,
-        "day": trace.ended_at.date().isoformat(),
-        "status": trace.status,
-        "working_ms": trace.working_ms,
-        "tokens": trace.usage.total_tokens,
-        "cost_micros": trace.usage.cost_micros,
-        "data": trace_to_stored(trace),
-    }

@@ -97,7 +97,7 @@ class SqlVectorStore(TurnRepository):
     async def load_after(self, namespace: str, embedder: str, number: int, limit: int) -> tuple[list[VectorRow], int]:
         """See `VectorStore.load_after`."""
         values = {"which": namespace, "by": embedder, "after": number, "most": max(limit, 0)}
-        rows = await self._database.read(lambda connection: list(_LOAD_AFTER.fetch_records(connection, values)))
+        rows = await self._database.read(lambda connection: list(_LOAD_AFTER.fetch_rows(connection, values)))
         return [_to_row(dict(zip(_NAMES, row, strict=False))) for row in rows], rows[-1][-1] if rows else number
 
     async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> None:

@@ -72,7 +72,7 @@ class ApiTokenStore(StorePart):
 
 
 def _find(connection: Connection, digest: str) -> ApiToken | None:
-    found = _FIND.fetch_record(connection, {"wanted": digest})
+    found = _FIND.fetch_row(connection, {"wanted": digest})
     return _token(dict(zip((column.name for column in _FIELDS), found, strict=True))) if found is not None else None
 
 

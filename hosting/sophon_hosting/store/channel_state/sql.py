@@ -83,7 +83,7 @@ def _to_key(channel: str, account: str, kind: str, key: str) -> dict[str, str]:
 
 
 def _get(connection: Connection, key: dict[str, str]) -> ChannelStateEntry | None:
-    row = _SELECT_ONE.fetch_record(connection, key)
+    row = _SELECT_ONE.fetch_row(connection, key)
     return None if row is None else ChannelStateEntry(*row)
 
 

@@ -97,6 +97,10 @@ class RunError:
     def __post_init__(self) -> None:
         object.__setattr__(self, "message", redact(self.message))
 
+    def to_json(self) -> dict[str, str]:
+        """Return it as JSON data."""
+        return {"code": self.code, "message": self.message, "id": self.id}
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

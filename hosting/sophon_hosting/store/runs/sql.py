@@ -175,7 +175,7 @@ class SqlRunStore(StorePart):
     ) -> FinishResult:
         """See `RunStore.finish`."""
         now = self._clock.now()
-        entries = prepare_entries(assign_run(run_id, outbound), now)
+        entries = prepare_entries(assign_run(run_id, outbound), now) if outbound else ()
         if self._other_usage is not None:
             await self._record_elsewhere(self._other_usage, run_id, usage, start, unless_running=unless_running)
         own_usage = usage if self._other_usage is None else ()

@@ -158,11 +158,6 @@ def row_from_run(run: Run, at: datetime) -> dict[str, Any]:
     }
 
 
-def error_to_json(error: RunError | None) -> dict[str, str] | None:
-    """Return the JSON of the column `error`."""
-    return {"code": error.code, "message": error.message, "id": error.id} if error is not None else None
-
-
 def run_from_row(connection: Connection, values: Sequence[Any], *, whole: bool = True) -> Run:
     """Return the run from the columns of `COLUMNS` or `HEAD_COLUMNS`, with its large texts or, without `whole`, their
     beginnings.

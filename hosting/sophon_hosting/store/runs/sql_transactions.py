@@ -109,7 +109,8 @@ def accept(
     if session_owner is not None:
         check_session_owner(run, find_session(connection, run.session_id), session_owner)
     create_session(connection, run.session_id, session_owner or run.owner, more.at, run.text)
-    use_attachments(connection, run.session_id, ids_in_options(run.options), session_owner or run.owner)
+    if run.options.get("attachments"):
+        use_attachments(connection, run.session_id, ids_in_options(run.options), session_owner or run.owner)
     options = TextWriter(connection, run.session_id).encode(run.options)  # images may be among them
     statements.INSERT_RUN.execute(connection, statements.row_from_run(run, more.at) | {"options": options})
     inserted = statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id})
@@ -130,7 +131,7 @@ def begin(
     more: Additions,
 ) -> BeginResult:
     _apply(connection, more.unit)
-    found = statements.SELECT_TO_BEGIN.fetch_record(connection, {"which": run_id})
+    found = statements.SELECT_TO_BEGIN.fetch_row(connection, {"which": run_id})
     if found is None:
         raise not_found(connection, run_id)
     *columns, earlier = found
@@ -196,7 +197,7 @@ def checkpoint_write(run_id: str, state: Mapping[str, Any], logs: Sequence[LogWr
 
 
 def _write_checkpoint(connection: Connection, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite]) -> None:
-    found = statements.SELECT_STATE.fetch_record(connection, {"which": run_id})
+    found = statements.SELECT_STATE.fetch_row(connection, {"which": run_id})
     if found is None:
         raise not_found(connection, run_id)
     session_id, number = found[0], found[2]
@@ -229,7 +230,7 @@ def suspend(
 
 
 def load_logs(connection: Connection, run_id: str) -> Mapping[int, Sequence[Any]]:
-    found = statements.SELECT_STATE.fetch_record(connection, {"which": run_id})
+    found = statements.SELECT_STATE.fetch_row(connection, {"which": run_id})
     if found is None:
         raise not_found(connection, run_id)
     return load_entries(connection, found[2], TextReader(connection, found[0]))
@@ -245,7 +246,7 @@ def finish(
     unless_running: bool,
     withdrawal: Withdrawal | None,
 ) -> FinishResult:
-    found = statements.SELECT_STATE.fetch_record(connection, {"which": run_id})
+    found = statements.SELECT_STATE.fetch_row(connection, {"which": run_id})
     if found is None:
         raise not_found(connection, run_id)
     session_id, finished_at, number, has_checkpoint, status, starts = found
@@ -271,13 +272,14 @@ def finish(
             "new_checkpoint": None,
             "new_waiting_for": (),
             "new_response": writer.encode(outcome.response),
-            "new_error": statements.error_to_json(outcome.error),
+            "new_error": outcome.error.to_json() if outcome.error is not None else None,
             "new_starts": count_starts_after_outcome(status, starts, start),
         },
     )
     if has_checkpoint or any(write.kind is WriteKind.CHECKPOINT for write in more.unit.writes):
         delete_logs(connection, number)
-    add_entries(connection, more.outbound)
+    if more.outbound:
+        add_entries(connection, more.outbound)
     delete_entries(connection, run_id)
     return FinishResult(True, _add_events(connection, session_id, more.events(recorded), more.at, writer), recorded)
 
@@ -301,12 +303,12 @@ def get(connection: Connection, run_id: str) -> Run:
 
 
 def find(connection: Connection, run_id: str) -> Run | None:
-    found = statements.SELECT_RUN.fetch_record(connection, {"which": run_id})
+    found = statements.SELECT_RUN.fetch_row(connection, {"which": run_id})
     return None if found is None else statements.run_from_row(connection, found)
 
 
 def find_by_key(connection: Connection, key: InboundKey) -> Run | None:
-    found = statements.SELECT_BY_INBOUND_KEY.fetch_record(connection, asdict(key))
+    found = statements.SELECT_BY_INBOUND_KEY.fetch_row(connection, asdict(key))
     return None if found is None else statements.run_from_row(connection, found)
 
 

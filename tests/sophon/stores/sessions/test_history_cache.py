@@ -30,7 +30,7 @@ def said(*texts: str) -> list[SessionRecord]:
 
 def history_of(*texts: str, last_seq: int = 1, number: int = 1) -> CachedHistory:
     messages = [Message("user", text) for text in texts]
-    return CachedHistory((number, AT), last_seq, messages, None, estimate_bytes(messages))
+    return CachedHistory((number, AT), last_seq, messages, None, sum(map(estimate_bytes, messages)))
 
 
 async def texts(store: Store) -> list[str]:
@@ -286,7 +286,7 @@ def test_an_older_history_does_not_replace_a_newer_one_of_the_same_session() -> 
 
 
 def test_a_message_counts_with_its_texts_calls_and_reasoning() -> None:
-    plain = estimate_bytes([Message("assistant", "")])
-    assert estimate_bytes([Message("assistant", "x" * 5000)]) >= plain + 10_000
+    plain = estimate_bytes(Message("assistant", ""))
+    assert estimate_bytes(Message("assistant", "x" * 5000)) >= plain + 10_000
     call = ToolCall("c", "write", {"text": "x" * 5000})
-    assert estimate_bytes([Message("assistant", "", [call])]) >= plain + 15_000
+    assert estimate_bytes(Message("assistant", "", [call])) >= plain + 15_000

@@ -17,9 +17,9 @@ def engine(tmp_path: Path) -> Engine:
 
 def test_a_thread_keeps_its_connection(engine: Engine) -> None:
     connections = ThreadConnections(engine)
-    with connections.begin() as first:
+    with connections.connect() as first, first.begin():
         first.exec_driver_sql("CREATE TABLE kept (number INTEGER)")
-    with connections.begin() as second:
+    with connections.connect() as second, second.begin():
         second.exec_driver_sql("INSERT INTO kept VALUES (1)")
     assert first is second
     connections.close()
@@ -28,14 +28,14 @@ def test_a_thread_keeps_its_connection(engine: Engine) -> None:
 
 def test_a_use_that_fails_leaves_nothing_behind(engine: Engine) -> None:
     connections = ThreadConnections(engine)
-    with connections.begin() as connection:
+    with connections.connect() as connection, connection.begin():
         connection.exec_driver_sql("CREATE TABLE kept (number INTEGER)")
-    with pytest.raises(OperationalError), connections.begin() as failed:
+    with pytest.raises(OperationalError), connections.connect() as failed, failed.begin():
         failed.exec_driver_sql("SELECT * FROM missing")
     assert connection.closed
     with connections.connect() as left_open:
         left_open.exec_driver_sql("INSERT INTO kept VALUES (2)")
-    with connections.begin() as connection:
+    with connections.connect() as connection, connection.begin():
         assert connection.exec_driver_sql("SELECT count(*) FROM kept").scalar_one() == 0
     connections.close()
 
