@@ -8,8 +8,9 @@ from typing import cast
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.pipeline import Middleware, Pipeline
 from sophon.chain.placement import Additions, place
+from sophon.entry_points import find_entry_points, load_entry_point
 from sophon.errors import NotFound, SettingsError, SophonError
-from sophon.plugins.entry_points import MIDDLEWARES_GROUP, find_entry_points, load_entry_point
+from sophon.plugins.entry_points import MIDDLEWARES_GROUP
 from sophon.plugins.import_paths import import_user_object
 from sophon.services import Services
 from sophon.settings import Settings

@@ -231,12 +231,13 @@ def _open_child(ctx: Context, opened: OpenAgents, definition: AgentDefinition, c
 
 
 def _check_unattended_limit(ctx: Context) -> None:
-    """Raise ToolError if as many agents work for the person as may without them: `Goals.Limits.RunningAgents`."""
-    goals, runtime = ctx.services.settings.goals, ctx.services.assistant.agents
-    if goals.enabled and runtime is not None and is_of_program(ctx):
+    """Raise ToolError if as many agents work for the person as may without them: for goals `Limits.RunningAgents`."""
+    runtime = ctx.services.assistant.agents
+    limit = ctx.services.settings.limit_unattended_agents() if is_of_program(ctx) else None
+    if limit is not None and runtime is not None:
         running = runtime.running.count_opened(ctx.principal)
-        if running >= goals.limits.running_agents:
-            raise ToolError(f"{running}/{goals.limits.running_agents} running agents; do it yourself, or wait")
+        if running >= limit:
+            raise ToolError(f"{running}/{limit} running agents; do it yourself, or wait")
 
 
 async def _acquire_slot(ctx: Context, runtime: AgentRuntime) -> None:

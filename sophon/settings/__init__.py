@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from sophon.settings.json_schema import settings_schema
     from sophon.settings.loader import load_settings
     from sophon.settings.markdown_table import render_settings_table
-    from sophon.settings.root import Settings, redact_settings
+    from sophon.settings.root import RootSection, Settings, redact_settings
     from sophon.settings.sections.attachments import AttachmentsSettings
     from sophon.settings.sections.budget import (
         EVERY_PROVIDER,
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         ProviderBudgetSettings,
     )
     from sophon.settings.sections.channels import TelegramSettings, WhatsAppSettings, WhatsAppTemplateSettings
-    from sophon.settings.sections.goals import GoalBudgetSettings, GoalsSettings, ResourceLimitSettings
     from sophon.settings.sections.guards import GuardsSettings
     from sophon.settings.sections.host import (
         HubIssuerSettings,
@@ -53,13 +52,11 @@ _HOMES = {
     "ProviderBudgetSettings": "sophon.settings.sections.budget",
     "ProviderSettings": "sophon.settings.sections.providers",
     "QueueSettings": "sophon.settings.sections.host",
+    "RootSection": "sophon.settings.root",
     "RoutingSettings": "sophon.settings.sections.routing",
     "Secret": "sophon.settings.types.secret_references",
     "SecretUrl": "sophon.settings.types.secret_references",
     "Settings": "sophon.settings.root",
-    "GoalBudgetSettings": "sophon.settings.sections.goals",
-    "GoalsSettings": "sophon.settings.sections.goals",
-    "ResourceLimitSettings": "sophon.settings.sections.goals",
     "TelegramSettings": "sophon.settings.sections.channels",
     "WhatsAppSettings": "sophon.settings.sections.channels",
     "WhatsAppTemplateSettings": "sophon.settings.sections.channels",
@@ -81,8 +78,6 @@ __all__ = [
     "ContextWindowSettings",
     "DangerousSetting",
     "EmbeddingsSettings",
-    "GoalBudgetSettings",
-    "GoalsSettings",
     "GuardsSettings",
     "HubIssuerSettings",
     "HubSettings",
@@ -92,7 +87,7 @@ __all__ = [
     "ProviderBudgetSettings",
     "ProviderSettings",
     "QueueSettings",
-    "ResourceLimitSettings",
+    "RootSection",
     "RoutingSettings",
     "Secret",
     "SecretUrl",

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from sophon.settings.root import Settings, redact_settings
+from sophon.settings.root import load_settings_type, redact_settings
 from sophon.settings.sources.json_files import ROOT_KEY
 from sophon.settings.types.field_types import format_duration
 from sophon.settings.types.section import get_adapter
@@ -19,9 +19,9 @@ def settings_schema() -> JsonSchemaObject:
 
     Every setting has its description, and its default unless it is required.
     """
-    schema = get_adapter(Settings).json_schema(by_alias=True, schema_generator=_SettingsSchemaGenerator)
+    schema = get_adapter(load_settings_type()).json_schema(by_alias=True, schema_generator=_SettingsSchemaGenerator)
     definitions: dict[str, JsonSchemaObject] = schema.pop("$defs")
-    _add_defaults(schema, definitions, redact_settings(Settings()))
+    _add_defaults(schema, definitions, redact_settings(load_settings_type().defaults()))
     for section in (schema, *definitions.values()):
         for field in section.get("properties", {}).values():
             field.pop("title", None)

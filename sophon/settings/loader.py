@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SettingsError
-from sophon.settings.root import Settings, validate_settings
+from sophon.settings.root import Settings, load_settings_type, validate_settings
 from sophon.settings.saved_settings import SavedSettings
 from sophon.settings.sources.json_files import read_settings_file
 from sophon.settings.sources.layers import SettingsLayer, find_source, merge_layers, normalize_keys
@@ -130,11 +130,11 @@ def _read_layers(
     saved = SavedSettings(base.parent)
     files, file_problems = _read_files(base, environment.get(ENVIRONMENT_VARIABLE, ""), base_required=file is not None)
     try:
-        files.append(read_settings_file(Settings, saved.file) or SettingsLayer(str(saved.file), {}))
+        files.append(read_settings_file(load_settings_type(), saved.file) or SettingsLayer(str(saved.file), {}))
     except SettingsError as error:
         file_problems += error.problems
-    variables, variable_problems = layers_from_environment(Settings, environment)
-    pairs, pair_problems = layers_from_pairs(Settings, overrides)
+    variables, variable_problems = layers_from_environment(load_settings_type(), environment)
+    pairs, pair_problems = layers_from_pairs(load_settings_type(), overrides)
     if file_problems:
         raise SettingsError([*file_problems, *variable_problems, *pair_problems])
     layers = [
@@ -151,7 +151,7 @@ def _validate(
     found = [*(_format_with_source(layers, path, sentence) for path, sentence in problems), *other_problems]
     if settings is None or found:
         raise SettingsError(found)
-    known = tuple(SettingsLayer(each.source, normalize_keys(Settings, each.values)) for each in layers)
+    known = tuple(SettingsLayer(each.source, normalize_keys(load_settings_type(), each.values)) for each in layers)
     return LoadedSettings(settings, known, saved)
 
 
@@ -167,7 +167,7 @@ def _read_files(base: Path, name: str, *, base_required: bool) -> tuple[list[Set
     )
     for path, required in candidates:
         try:
-            layer = read_settings_file(Settings, path, required=required)
+            layer = read_settings_file(load_settings_type(), path, required=required)
         except SettingsError as error:
             problems.extend(error.problems)
         else:

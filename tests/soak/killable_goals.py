@@ -12,6 +12,7 @@ from sophon import ModelRequest, ModelResponse, Services, tool
 from sophon.testing import FunctionModel
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.person_actions import GoalCommands
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url
@@ -74,7 +75,9 @@ async def main() -> None:
         engine = GoalEngine(host)
         engine.start()
         goals = stored_goals(services.store)
-        commands = GoalCommands(services.store, services.clock, services.settings.goals, host.event_bus)
+        commands = GoalCommands(
+            services.store, services.clock, services.settings.section(GoalsSettings), host.event_bus
+        )
         for number in range(GOALS):
             await services.store.sessions.get_or_create("chat", "ada")
             name = f"g{number}"

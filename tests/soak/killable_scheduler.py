@@ -14,6 +14,7 @@ from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.scheduler import Scheduler
+from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url
@@ -45,7 +46,7 @@ async def allow(schedule: Schedule) -> str:
 async def main() -> None:
     store = host_store_from_url("sqlite:///host.db", folder=Path(sys.argv[1]))
     services = Services(models=FunctionModel(answer), store=store, events=Teller(), settings=SETTINGS)
-    library = ScheduleLibrary(store, services.clock, services.settings.schedules)
+    library = ScheduleLibrary(store, services.clock, services.settings.section(SchedulesSettings))
     async with Host(services, twelve(services)) as host:
         if not await stored_schedules(store).list():
             for name in ("s0", "s1", "s2"):

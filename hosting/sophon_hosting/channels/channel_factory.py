@@ -5,8 +5,8 @@ from dataclasses import field
 from typing import cast
 
 from sophon._python.lazy_dataclass import dataclass, new_dict
+from sophon.entry_points import find_entry_points, load_entry_point
 from sophon.errors import InputError, SettingsError, SophonError
-from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon.principals import is_channel_name
 from sophon.services import Services
 from sophon.settings import TelegramSettings, WhatsAppSettings

@@ -5,8 +5,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sophon.entry_points import find_entry_points, load_entry_point
 from sophon.errors import SettingsError
-from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon_hosting.features import FEATURES, FEATURES_GROUP
 from sophon_hosting.features.feature import Feature
 

@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.entry_points import find_entry_points, load_entry_point
 from sophon.errors import SettingsError
 from sophon.extras import install_command
-from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon.services import Services
 from sophon.settings import has_several_users
 from sophon_hosting.queue.contract import TaskQueue

@@ -50,17 +50,23 @@ class ChainDefaults:
         await next(ctx)
 
 
-def complete_settings(section: S, defaults: Mapping[str, Any]) -> S:
-    """Return the section with the defaults of a chain for what was not set; the section itself if it has them.
+def complete_settings(settings: Settings, defaults: Defaults) -> Settings:
+    """Return the settings with the defaults of a chain for what was not set; the settings themselves if they have them.
 
-    Those of another chain, which completed the section before, are gone.
+    Those of another chain, which completed the settings before, are gone. A chain may have defaults for sections of a
+    host, which settings made in code lack.
     """
+    knows_all = defaults.keys() <= type(settings).model_fields.keys()
+    return _complete(settings if knows_all else settings.with_all_sections(), defaults)
+
+
+def _complete(section: S, defaults: Mapping[str, Any]) -> S:
     sections: dict[str, SettingsSection] = {}
     values: dict[str, Any] = {}
     for name in type(section).model_fields:
         current = getattr(section, name)
         if isinstance(current, SettingsSection):
-            completed = complete_settings(current, defaults.get(name, {}))
+            completed = _complete(current, defaults.get(name, {}))
             if completed is not current:
                 sections[name] = completed
         elif name in defaults and name not in section.model_fields_set:

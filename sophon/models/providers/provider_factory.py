@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
+from sophon.entry_points import find_entry_points, load_entry_point
 from sophon.errors import SettingsError
 from sophon.extras import install_command
 from sophon.messages import Message
@@ -39,7 +40,7 @@ from sophon.models.providers.provider_types import (
     needs_litellm,
     to_litellm_type,
 )
-from sophon.plugins.entry_points import MODELS_GROUP, find_entry_points, load_entry_point
+from sophon.plugins.entry_points import MODELS_GROUP
 from sophon.plugins.import_paths import import_user_object
 from sophon.settings import ProviderSettings, Settings
 from sophon.settings.validation_errors import suggest_nearest

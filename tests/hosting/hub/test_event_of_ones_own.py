@@ -6,12 +6,12 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import SystemClock
 from sophon.events import Event
 from sophon.events.visibility import Plain, Text
-from sophon.settings.sections.webhooks import OutgoingWebhookSettings
 from sophon.traces.folding import TraceFolder
 from sophon.turn.history_redaction import HIDDEN
 from sophon_hosting.client_api.history_view import HistoryView
 from sophon_hosting.events.resume_deduplication import EventDeduplicator
 from sophon_hosting.features.webhooks.outgoing import OutgoingWebhooks
+from sophon_hosting.features.webhooks.settings import OutgoingWebhookSettings
 
 
 @dataclass(slots=True, kw_only=True)

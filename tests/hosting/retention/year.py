@@ -21,12 +21,14 @@ from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.person_actions import GoalCommands
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.scheduler import Scheduler
+from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.retention import RetentionSweep
@@ -167,7 +169,7 @@ class Year:
         assert run.status == "completed", run.error
 
     async def _schedule(self, **when: str) -> None:
-        library = ScheduleLibrary(self.store, self.clock, self.host.services.settings.schedules)
+        library = ScheduleLibrary(self.store, self.clock, self.host.services.settings.section(SchedulesSettings))
         wanted = ScheduleRequest(text="note the news", **when)
         await library.add(wanted, owner="ada", destination=Destination("desk", "hub", {}))
 
@@ -177,7 +179,9 @@ class Year:
             await self._finish(run.id)
 
     async def _pursue_a_goal(self) -> None:
-        commands = GoalCommands(self.store, self.clock, self.host.services.settings.goals, self.host.event_bus)
+        commands = GoalCommands(
+            self.store, self.clock, self.host.services.settings.section(GoalsSettings), self.host.event_bus
+        )
         goal = await commands.create(owner="ada", title=f"Day {self.day}", session_id="desk")
         async with asyncio.timeout(PATIENCE_SECONDS):
             while (found := await stored_goals(self.store).find(goal.id)) is not None and (

@@ -9,3 +9,5 @@ COMMANDS: Final = {
         "commands", "List, show, create and delete goals; pause, resume and cancel them.", 140, "[Goals](goals.md)"
     ),
 }
+
+SETTINGS: Final = ("sophon_hosting.features.goals.settings:GoalsSettings",)

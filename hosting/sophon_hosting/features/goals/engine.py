@@ -23,6 +23,7 @@ from sophon_hosting.features.goals.planner.planning import GoalPlanner
 from sophon_hosting.features.goals.rules.goal import WORK_SESSION_PREFIX, Goal
 from sophon_hosting.features.goals.rules.next_step import decide_next, replan
 from sophon_hosting.features.goals.rules.task_graph import list_running
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.steps.step_runs import build_report_request
 from sophon_hosting.features.goals.steps.step_work import STEP_POLL, StepWork
 from sophon_hosting.features.goals.stored_goals import stored_goals
@@ -60,7 +61,9 @@ class GoalEngine:
 
     def __init__(self, host: GoalHost, check_owner: CheckOwner | None = None) -> None:
         services = host.services
-        self._settings, self._clock, self._goals = services.settings.goals, services.clock, stored_goals(services.store)
+        self._settings = services.settings.section(GoalsSettings)
+        self._clock = services.clock
+        self._goals = stored_goals(services.store)
         self._event_bus, self._leadership = host.event_bus, host.membership.leadership
         planner = GoalPlanner(services, review=self._settings.review, pipelines=host.pipelines)
         self._work = GoalWork(host, planner, self.wake, check_owner)
@@ -207,7 +210,7 @@ class GoalWork:
     ) -> None:
         services = host.services
         self._check_owner = check_owner
-        self._host, self._settings, self._clock = host, services.settings.goals, services.clock
+        self._host, self._settings, self._clock = host, services.settings.section(GoalsSettings), services.clock
         saver = GoalSaver(stored_goals(services.store), host.event_bus, services.clock)
         self.save = saver.save
         governor = ResourceGovernor(host_store(services).rate_windows, services.clock, self._settings.limits)

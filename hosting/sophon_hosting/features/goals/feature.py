@@ -10,6 +10,7 @@ from sophon.services import Services
 from sophon_hosting.feature_services import ServiceKey
 from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
 from sophon_hosting.features.goals.retention import delete_ended_goals
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.steps.step_option import leave_out_steps
 from sophon_hosting.features.goals.stored_goals import stored_goals
 
@@ -33,7 +34,7 @@ def create_goal_deletion(services: Services, events: "EventCommitter") -> "GoalD
 
 def create_use_recorder(services: Services) -> "RecordUse | None":
     """Return what records the use of scheduled runs for the limits of their owners; None if goals are off."""
-    if not services.settings.goals.enabled:
+    if not services.settings.section(GoalsSettings).enabled:
         return None
     from sophon_hosting.features.goals.governor import count_use_of_schedules  # lazy: see above
 
@@ -41,7 +42,7 @@ def create_use_recorder(services: Services) -> "RecordUse | None":
 
 
 def _list_tools(services: Services) -> "Sequence[Tool]":
-    if not services.settings.goals.enabled:
+    if not services.settings.section(GoalsSettings).enabled:
         return ()
     from sophon_hosting.features.goals.tools import goal_tools  # lazy: see above
 
@@ -49,7 +50,7 @@ def _list_tools(services: Services) -> "Sequence[Tool]":
 
 
 def _create_engine(process: HostProcess) -> "GoalEngine | None":
-    if not process.connects_channels or not process.services.settings.goals.enabled:
+    if not process.connects_channels or not process.services.settings.section(GoalsSettings).enabled:
         return None
     from sophon_hosting.channels.unattended_owner_rights import OwnerRights  # lazy: see above
     from sophon_hosting.features.goals.engine import GoalEngine

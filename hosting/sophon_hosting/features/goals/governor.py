@@ -19,11 +19,11 @@ from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.scheduled_turns import SCHEDULED_ORIGIN
 from sophon.services import Services
-from sophon.settings import ResourceLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent, RateWindowStore
 from sophon.stores.usage.contract import UsageRow
 from sophon_hosting.features.goals.rules.state_machine import GoalState
 from sophon_hosting.features.goals.rules.task_graph import list_running
+from sophon_hosting.features.goals.settings import GoalsSettings, ResourceLimitSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import Run, RunStatus
@@ -101,7 +101,7 @@ class ResourceGovernor:
 
 def create_governor(services: Services) -> ResourceGovernor | None:
     """Return the governor of a host; None with `Goals.Enabled` off: then a person's schedules have their own limits."""
-    settings = services.settings.goals
+    settings = services.settings.section(GoalsSettings)
     return (
         ResourceGovernor(host_store(services).rate_windows, services.clock, settings.limits)
         if settings.enabled
@@ -111,7 +111,8 @@ def create_governor(services: Services) -> ResourceGovernor | None:
 
 async def find_agent_refusal(services: Services, user: str) -> str:
     """Return why no further agent may start for a user; "" if one may. Raises StoreError."""
-    limit, running = services.settings.goals.limits.running_agents, await count_running_agents(services, user)
+    limit = services.settings.section(GoalsSettings).limits.running_agents
+    running = await count_running_agents(services, user)
     return f"{running}/{limit} running agents" if running >= limit else ""
 
 
@@ -134,7 +135,8 @@ def count_use_of_schedules(services: Services) -> Callable[[Run, Sequence[UsageR
 
     A store that does not answer has stored the outcome a moment before, so this is only logged.
     """
-    governor = ResourceGovernor(host_store(services).rate_windows, services.clock, services.settings.goals.limits)
+    limits = services.settings.section(GoalsSettings).limits
+    governor = ResourceGovernor(host_store(services).rate_windows, services.clock, limits)
 
     async def record(run: Run, rows: Sequence[UsageRow]) -> None:
         if SCHEDULED_ORIGIN not in run.origin:

@@ -19,6 +19,7 @@ from sophon_hosting.features.goals.results import (
     goal_to_json,
 )
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Limit, Request
@@ -65,7 +66,7 @@ async def list_goals(caller: Caller, request: ListGoals) -> GoalList:
     """List goals, newest first, and whether the host works on any."""
     found = await stored_goals(caller.store).list(owner=caller.owner_filter(request.everything), limit=request.limit)
     items = [_show(caller, goal) for goal in found if request.archived or goal.state != "archived"]
-    return {"items": items, "enabled": caller.settings.goals.enabled}
+    return {"items": items, "enabled": caller.settings.section(GoalsSettings).enabled}
 
 
 @table.operation("GET /api/goals/{goal_id}", needs="Read", on=GOAL)
@@ -133,12 +134,12 @@ async def delete_goal(caller: Caller, request: NamedGoal, goal: Goal) -> Done:
 
 
 def _check_engine(caller: Caller) -> None:
-    if not caller.settings.goals.enabled:
+    if not caller.settings.section(GoalsSettings).enabled:
         raise InputError("goals are switched off at this host: set Goals.Enabled to true and start it again")
 
 
 def _commands(caller: Caller) -> GoalCommands:
-    return GoalCommands(caller.store, caller.clock, caller.settings.goals, caller.events)
+    return GoalCommands(caller.store, caller.clock, caller.settings.section(GoalsSettings), caller.events)
 
 
 def _show(caller: Caller, goal: Goal) -> GoalView:

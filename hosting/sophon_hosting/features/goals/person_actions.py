@@ -11,7 +11,6 @@ from typing import Any, Final
 from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, InputError, NotFound, StoreError
 from sophon.goal_autonomy import limit_autonomy, parse_autonomy
-from sophon.settings import GoalBudgetSettings, GoalsSettings
 from sophon.stores.contract import Store
 from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.features.goals.goal_writer import GoalWriter
@@ -24,6 +23,7 @@ from sophon_hosting.features.goals.rules.goal import (
     GoalPriority,
 )
 from sophon_hosting.features.goals.rules.next_step import resume_by_person
+from sophon_hosting.features.goals.settings import GoalBudgetSettings, GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 
 MAX_ATTEMPTS: Final = 8

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from sophon.errors import NotFound
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ BATCH_SIZE: Final = 100
 
 async def delete_ended_goals(swept: "SweptStore") -> Mapping[str, int]:
     """Delete old goals and return how many. A goal is deleted with its first session of work, if there is one."""
-    if (days := swept.settings.goals.keep_days) is None:
+    if (days := swept.settings.section(GoalsSettings).keep_days) is None:
         return {}
     store, before, deleted = stored_goals(swept.store), swept.now - timedelta(days=days), 0
     while expired := await store.list_expired(before, BATCH_SIZE):

@@ -18,6 +18,7 @@ from sophon_hosting.features.goals.person_actions import GoalCommands, budget_fr
 from sophon_hosting.features.goals.rules.budget import GoalSpending, list_budget
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.task_graph import count_statuses
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.store.contract import host_store
 
@@ -29,7 +30,7 @@ _GOAL = lazy_pattern(r"\b(?:goals?|objetivos?|metas?|in the background|en segund
 
 def note_budget(ctx: Context, arguments: Mapping[str, Any]) -> str:
     """Return what the person who is asked must know: what the goal may do alone, and what it may use."""
-    settings = ctx.services.settings.goals
+    settings = ctx.services.settings.section(GoalsSettings)
     mode = str(arguments.get("autonomy") or settings.autonomy).capitalize()
     asks = {"Assist": "every call asks you", "Full": "only Critical calls ask you, High ones run"}
     uses = list_budget(budget_from_settings(settings), GoalSpending())
@@ -49,7 +50,7 @@ def _find_risk(ctx: Context, arguments: Mapping[str, Any]) -> Risk:
         return Risk.HIGH
     calls_it_goal = _GOAL.search(newest.content) is not None
     is_said = PersonTexts(list_person_texts(ctx)).name_words(str(arguments.get("description", "")))
-    mode = str(arguments.get("autonomy") or ctx.services.settings.goals.autonomy)
+    mode = str(arguments.get("autonomy") or ctx.services.settings.section(GoalsSettings).autonomy)
     return Risk.MEDIUM if calls_it_goal and is_said and mode.lower() != "full" else Risk.HIGH
 
 
@@ -173,7 +174,7 @@ def _commands(ctx: Context) -> GoalCommands:
     services = ctx.services
     sink = services.events
     events = sink if isinstance(sink, EventCommitter) else EmittingCommitter(ctx.emit)
-    return GoalCommands(services.store, services.clock, services.settings.goals, events)
+    return GoalCommands(services.store, services.clock, services.settings.section(GoalsSettings), events)
 
 
 async def _run(change: Awaitable[Goal]) -> Goal:

@@ -9,3 +9,5 @@ COMMANDS: Final = {
         "commands", "List, show, add, pause, resume and remove schedules.", 160, "[Schedules](schedules.md)"
     ),
 }
+
+SETTINGS: Final = ("sophon_hosting.features.schedules.settings:SchedulesSettings",)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from sophon.services import Services
 from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
 from sophon_hosting.features.schedules.retention import delete_finished_schedules
+from sophon_hosting.features.schedules.settings import SchedulesSettings
 
 if TYPE_CHECKING:
     from sophon.tools.tool import Tool
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _list_tools(services: Services) -> "Sequence[Tool]":
-    if not services.settings.schedules.enabled:
+    if not services.settings.section(SchedulesSettings).enabled:
         return ()
     from sophon_hosting.features.schedules.tools import schedule_tools  # lazy: see above
 
@@ -28,7 +29,7 @@ def _list_tools(services: Services) -> "Sequence[Tool]":
 def create_scheduler(process: HostProcess) -> "Scheduler | None":
     """Return the scheduler of a host, not started; None if schedules are off."""
     services = process.services
-    if not services.settings.schedules.enabled:
+    if not services.settings.section(SchedulesSettings).enabled:
         return None
     from sophon_hosting.channels.unattended_owner_rights import OwnerRights  # lazy: see above
     from sophon_hosting.features.schedules.scheduler import Scheduler
@@ -38,7 +39,7 @@ def create_scheduler(process: HostProcess) -> "Scheduler | None":
 
 def create_heartbeat(process: HostProcess) -> "Heartbeat | None":
     """Return the heartbeat of a host, not started; None if it is off."""
-    if not process.services.settings.schedules.heartbeat.enabled:
+    if not process.services.settings.section(SchedulesSettings).heartbeat.enabled:
         return None
     from sophon_hosting.features.schedules.heartbeat import Heartbeat  # lazy: see above
 
@@ -47,7 +48,7 @@ def create_heartbeat(process: HostProcess) -> "Heartbeat | None":
 
 def _build_outbound(services: Services, build: "OutboundBuilder") -> "OutboundBuilder":
     """Return a builder of outbound entries that knows the no-op reply, if anything is scheduled at all."""
-    settings = services.settings.schedules
+    settings = services.settings.section(SchedulesSettings)
     if not settings.enabled and not settings.heartbeat.enabled:
         return build
     from sophon_hosting.features.schedules.silent_replies import keep_silent  # lazy: see above

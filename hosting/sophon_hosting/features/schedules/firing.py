@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from sophon.errors import ChangedMeanwhile, SophonError, StoreUnavailable
 from sophon.scheduled_turns import SCHEDULE_KEYS, SCHEDULED_ORIGIN, build_scheduled_text
 from sophon.services import Services
-from sophon.settings.sections.schedules import SchedulesSettings
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.schedules.events import ScheduleChanged, ScheduleFired
 from sophon_hosting.features.schedules.misfires import choose_firings
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.quiet_hours import find_quiet_end
 from sophon_hosting.features.schedules.schedule import FiringOutcome, QuietAction, Schedule
 from sophon_hosting.features.schedules.schedule_changes import pause_schedule
+from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater
@@ -50,7 +51,7 @@ class ScheduleFiring:
     def __init__(self, host: Host, check_owner: CheckOwner) -> None:
         self._host, self._check_owner = host, check_owner
         self._store, self._clock = stored_schedules(host.services.store), host.services.clock
-        self._settings = host.services.settings.schedules
+        self._settings = host.services.settings.section(SchedulesSettings)
         self._governor = find_governor(host.services)
 
     async def fire(self, schedule: Schedule) -> None:
@@ -180,7 +181,7 @@ class ScheduleFiring:
 
 def find_governor(services: Services) -> "ResourceGovernor | None":
     """Return what limits the unattended work of users; None with `Goals.Enabled` off."""
-    if not services.settings.goals.enabled:
+    if not services.settings.section(GoalsSettings).enabled:
         return None
     from sophon_hosting.features.goals.governor import create_governor  # lazy: goals are off by default
 

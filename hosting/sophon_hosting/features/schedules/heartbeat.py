@@ -28,6 +28,7 @@ from sophon_hosting.features.schedules.heartbeat_file import (
 )
 from sophon_hosting.features.schedules.occurrences import Recurrence, check_cron
 from sophon_hosting.features.schedules.schedule_changes import ScheduleLibrary
+from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.text_origin import OWN_TEXT
 from sophon_hosting.store.contract import host_store
@@ -54,7 +55,7 @@ class Heartbeat:
 
     def __init__(self, host: Host) -> None:
         self._host, self._services = host, host.services
-        self._clock, self._settings = host.services.clock, host.services.settings.schedules
+        self._clock, self._settings = host.services.clock, host.services.settings.section(SchedulesSettings)
         self._problems: set[tuple[str, str]] = set()
         self._task: asyncio.Task[None] | None = None
 

@@ -18,6 +18,7 @@ from sophon_hosting.features.schedules.results import (
 )
 from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
+from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Request
@@ -100,7 +101,7 @@ async def list_schedules(caller: Caller, request: ListSchedules) -> ScheduleList
 )
 async def add_schedule(caller: Caller, request: NewSchedule) -> ScheduleView:
     """Make a schedule of the user."""
-    if not caller.settings.schedules.enabled:
+    if not caller.settings.section(SchedulesSettings).enabled:
         raise InputError("schedules are off here: Schedules.Enabled is false")
     wanted = ScheduleRequest.from_arguments({name: getattr(request, name) for name in REQUEST_FIELDS})
     library = _library(caller)
@@ -150,7 +151,7 @@ async def remove_schedule(caller: Caller, request: NamedSchedule, schedule: Sche
 
 
 def _library(caller: Caller) -> ScheduleLibrary:
-    return ScheduleLibrary(caller.store, caller.clock, caller.settings.schedules)
+    return ScheduleLibrary(caller.store, caller.clock, caller.settings.section(SchedulesSettings))
 
 
 def _show(caller: Caller, schedule: Schedule) -> ScheduleView:

@@ -8,7 +8,6 @@ from typing import Any, Final, cast
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import InputError
-from sophon.settings.sections.schedules import SchedulesSettings
 from sophon_hosting.features.schedules.occurrences import (
     Recurrence,
     check_cron,
@@ -18,6 +17,7 @@ from sophon_hosting.features.schedules.occurrences import (
 )
 from sophon_hosting.features.schedules.quiet_hours import check_quiet_hours
 from sophon_hosting.features.schedules.schedule import Misfire, QuietAction
+from sophon_hosting.features.schedules.settings import SchedulesSettings
 
 MAX_TEXT_CHARACTERS: Final = 4000
 MAX_AHEAD: Final = timedelta(days=3660)

@@ -10,10 +10,10 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.decisions.work_strategy import make_title
 from sophon.errors import InputError, NotFound
-from sophon.settings.sections.schedules import SchedulesSettings
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Misfire, QuietAction, Schedule
+from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.features.schedules.wording import describe_next, describe_recurrence
 from sophon_hosting.store.contract import HostStore

@@ -25,6 +25,7 @@ from sophon_hosting.features.schedules.request_provenance import follows_from_pe
 from sophon_hosting.features.schedules.requests import MAX_TEXT_CHARACTERS, ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
+from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.features.schedules.wording import describe_recurrence, format_moment
 from sophon_hosting.store.contract import host_store
@@ -216,7 +217,7 @@ def schedule_tools() -> list[Tool]:
 
 def _library(ctx: Context) -> ScheduleLibrary:
     services = ctx.services
-    return ScheduleLibrary(host_store(services), services.clock, services.settings.schedules)
+    return ScheduleLibrary(host_store(services), services.clock, services.settings.section(SchedulesSettings))
 
 
 def _comes_from_client(ctx: Context) -> bool:

@@ -12,3 +12,5 @@ COMMANDS: Final = {
         "[Webhooks](webhooks.md)",
     ),
 }
+
+SETTINGS: Final = ("sophon_hosting.features.webhooks.settings:WebhooksSettings",)

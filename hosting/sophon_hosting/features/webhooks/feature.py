@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from sophon.services import Services
 from sophon_hosting.feature_services import ServiceKey
 from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
+from sophon_hosting.features.webhooks.settings import WebhooksSettings
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -21,7 +22,7 @@ WEBHOOKS: Final = ServiceKey["WebhookService"]("webhooks")
 
 
 def _create_service(process: HostProcess) -> "WebhookService | None":
-    settings = process.services.settings.webhooks
+    settings = process.services.settings.section(WebhooksSettings)
     if not process.connects_channels or not (settings.incoming or settings.outgoing):
         return None
     from sophon_hosting.features.webhooks.service import WebhookService  # lazy: see above
@@ -35,7 +36,7 @@ def _build_event_rows(services: Services) -> "RowBuilder | None":
 
     Raises InputError.
     """
-    webhooks = services.settings.webhooks.outgoing
+    webhooks = services.settings.section(WebhooksSettings).outgoing
     if not webhooks:
         return None
     from sophon_hosting.features.webhooks.outgoing import OutgoingWebhooks  # lazy: see above

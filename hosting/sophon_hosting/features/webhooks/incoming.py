@@ -14,13 +14,13 @@ from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.clock import Clock
 from sophon.errors import InputError, SessionTaken, StoreError
 from sophon.principals import LOCAL_USER, hub_user_principal
-from sophon.settings.sections.webhooks import IncomingWebhookSettings
 from sophon.tools.untrusted_text import fence_text
 from sophon.traces.trace_context import new_trace_id
 from sophon_channels.contract import Channel
 from sophon_channels.webhook_body import WebhookBodyReader, build_closing_response
 from sophon_hosting.channels.unattended_owner_rights import find_client_problem, find_level_problem
 from sophon_hosting.client_api.scoped_session_ids import to_scoped_session_id
+from sophon_hosting.features.webhooks.settings import IncomingWebhookSettings
 from sophon_hosting.features.webhooks.signatures import find_delivery_id, is_signed
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater

@@ -10,10 +10,10 @@ from sophon.errors import SettingsError
 from sophon.events import Event, event_type, event_types
 from sophon.events.field_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
-from sophon.settings.sections.webhooks import OutgoingWebhookSettings
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.events.wire_event import to_logged_event
 from sophon_hosting.features.webhooks.incoming import WEBHOOK_CHANNEL
+from sophon_hosting.features.webhooks.settings import OutgoingWebhookSettings
 from sophon_hosting.store.events.logged_event import LoggedEvent
 
 

@@ -10,7 +10,6 @@ import aiohttp
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import InputError
-from sophon.settings.sections.webhooks import OutgoingWebhookSettings, WebhooksSettings
 from sophon_channels.backoff import backoff_delay
 from sophon_channels.contract import (
     BeforeRequest,
@@ -23,6 +22,7 @@ from sophon_channels.contract import (
 )
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.features.webhooks.incoming import WEBHOOK_CHANNEL
+from sophon_hosting.features.webhooks.settings import OutgoingWebhookSettings, WebhooksSettings
 from sophon_hosting.features.webhooks.signatures import sign_event
 from sophon_hosting.json_text import encode_json
 

@@ -15,6 +15,7 @@ from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.features.webhooks.incoming import WEBHOOK_CHANNEL, IncomingWebhooks
 from sophon_hosting.features.webhooks.results import IncomingWebhook, OutgoingWebhook
 from sophon_hosting.features.webhooks.sender import WebhookSender
+from sophon_hosting.features.webhooks.settings import WebhooksSettings
 from sophon_hosting.host import Host
 from sophon_hosting.store.contract import host_store
 
@@ -37,7 +38,7 @@ class WebhookService:
     ) -> None:
         """Connect the webhooks of the settings to the host. Raises InputError for settings that cannot be used."""
         self._services, self._host = services, host
-        settings = services.settings.webhooks
+        settings = services.settings.section(WebhooksSettings)
         self._incoming = IncomingWebhooks(host, settings.incoming, environment, channels)
         self._sender = WebhookSender(settings, environment, services.clock)
         self._worker = OutboxWorker(
@@ -74,7 +75,7 @@ class WebhookService:
 
     async def send_test(self, webhook_id: str) -> str:
         """Add a test event for an outgoing webhook; return the id of the entry. Raises NotFound."""
-        known = [each.id for each in self._services.settings.webhooks.outgoing if each.enabled]
+        known = [each.id for each in self._services.settings.section(WebhooksSettings).outgoing if each.enabled]
         if webhook_id not in known:
             raise NotFound("outgoing webhook", webhook_id, known[:5])
         entry = OutboundEntry(
@@ -92,7 +93,7 @@ class WebhookService:
 
     async def describe(self) -> list[IncomingWebhook | OutgoingWebhook]:
         """Return each webhook with its settings, without secrets, and the deliveries of the outgoing ones by status."""
-        settings, outbox = self._services.settings.webhooks, host_store(self._services).outbox
+        settings, outbox = self._services.settings.section(WebhooksSettings), host_store(self._services).outbox
         rows: list[IncomingWebhook | OutgoingWebhook] = [
             {
                 "id": each.id,

@@ -18,7 +18,7 @@ import hmac
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from sophon.settings.sections.webhooks import SignatureScheme
+from sophon_hosting.features.webhooks.settings import SignatureScheme
 
 TOLERANCE_SECONDS = 300
 """Age, in either direction, from which a signed time is refused: an old request is repeated by somebody else."""

@@ -1,6 +1,7 @@
 """The lines shown when an interactive chat starts."""
 
 from sophon._version import __version__
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.programs.chat.local_chat import LocalChat
 from sophon_hosting.rendering.value_formatting import format_count
 
@@ -31,4 +32,4 @@ def new_session_notices(chat: LocalChat) -> list[str]:
         return []
     ids = {candidate.info.provider for candidate in chat.services.gateway.candidates()}
     offline = [OFFLINE_NOTICE] if ids == {"offline"} else []
-    return [*offline, GOALS_NOTICE] if chat.services.settings.goals.enabled else offline
+    return [*offline, GOALS_NOTICE] if chat.services.settings.section(GoalsSettings).enabled else offline

@@ -22,6 +22,7 @@ from sophon_hosting.features.goals.events import GoalChanged
 from sophon_hosting.features.goals.feature import create_goal_deletion
 from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.steps.step_option import leave_out_steps
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.host import Host
@@ -162,7 +163,7 @@ class World:
     @property
     def commands(self) -> GoalCommands:
         host = self.host
-        return GoalCommands(self.store, self.clock, host.services.settings.goals, host.event_bus)
+        return GoalCommands(self.store, self.clock, host.services.settings.section(GoalsSettings), host.event_bus)
 
     async def create(self, title: str = "Errand", **more: Any) -> Goal:
         await self.store.sessions.get_or_create("chat", "ada")

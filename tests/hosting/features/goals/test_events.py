@@ -6,6 +6,7 @@ from sophon_hosting.events.event_committer import EmittingCommitter, EventCommit
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.features.goals.events import GoalChanged
 from sophon_hosting.features.goals.person_actions import GoalCommands
+from sophon_hosting.features.goals.settings import GoalsSettings
 from tests.hosting.features.goals.conftest import World, plan, step
 
 
@@ -16,7 +17,7 @@ async def stored_states(store: Store) -> list[str]:
 
 async def pause_and_be_killed(world: World, events: EventCommitter) -> list[str]:
     """Make a goal and pause it, then forget all that is not stored; return the states that the log has."""
-    settings = world.services().settings.goals
+    settings = world.services().settings.section(GoalsSettings)
     await world.store.sessions.get_or_create("chat", "ada")
     commands = GoalCommands(world.store, world.clock, settings, events)
     goal = await commands.create(owner="ada", title="Errand", session_id="chat")

@@ -10,6 +10,7 @@ from sophon.models.offline import OfflineModel
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.person_actions import GoalCommands
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.goals.tools import build_goal_id, goal_tools
 from sophon_hosting.features.registry import register_feature_tools
@@ -204,7 +205,7 @@ async def test_the_offline_model_plans_and_reaches_a_simple_goal() -> None:
     await host.start()
     engine = GoalEngine(host)
     engine.start()
-    commands = GoalCommands(services.store, clock, services.settings.goals, host.event_bus)
+    commands = GoalCommands(services.store, clock, services.settings.section(GoalsSettings), host.event_bus)
     await services.store.sessions.get_or_create("chat", "ada")
     goal = await commands.create(
         owner="ada",

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from sophon.errors import StoreUnavailable
-from sophon.settings import ResourceLimitSettings
 from sophon.stores.contract import Store
 from sophon.testing import VirtualClock
 from sophon_hosting.features.goals.governor import Resource, ResourceGovernor
+from sophon_hosting.features.goals.settings import ResourceLimitSettings
 from tests.hosting.features.goals.conftest import World, plan, step
 
 LIMITS: dict[Resource, tuple[int, int, timedelta]] = {

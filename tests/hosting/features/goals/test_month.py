@@ -11,6 +11,7 @@ from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.events import GoalChanged
 from sophon_hosting.features.goals.person_actions import GoalCommands
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.membership import GroupMembership
@@ -67,7 +68,7 @@ async def test_a_month_of_goals_runs_in_a_second() -> None:
     await store.sessions.get_or_create("chat", "ada")
     begin, began = clock.now(), time.process_time()
     engine.start()
-    commands = GoalCommands(store, clock, services.settings.goals, host.event_bus)
+    commands = GoalCommands(store, clock, services.settings.section(GoalsSettings), host.event_bus)
     waiting: list[tuple[datetime, str]] = []
     for day in range(DAYS):
         goal = await commands.create(owner="ada", title=f"Day {day}", session_id="chat")

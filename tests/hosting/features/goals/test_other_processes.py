@@ -14,6 +14,7 @@ from sophon_hosting.features.goals.engine import GoalWork
 from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.planner.planning import GoalPlanner
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.store import GoalEvents, GoalWrite
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from tests.hosting.features.goals.conftest import World, plan, step
@@ -21,7 +22,7 @@ from tests.hosting.features.goals.conftest import World, plan, step
 
 def from_outside(world: World) -> GoalCommands:
     """Return the commands of a process without the host's API, as `sophon goals` on the store."""
-    return GoalCommands(world.store, world.clock, world.host.services.settings.goals, StoredEvents())
+    return GoalCommands(world.store, world.clock, world.host.services.settings.section(GoalsSettings), StoredEvents())
 
 
 async def test_a_goal_that_another_process_makes_is_taken_up_at_the_next_tick(world: World):

@@ -20,6 +20,7 @@ from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.scheduler import Scheduler
+from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url
@@ -63,7 +64,7 @@ class ScheduleWorld:
         return "done"
 
     async def add(self, host: Host, session_id: str = "s", owner: str = "ada", **request: Any) -> Schedule:
-        library = ScheduleLibrary(self.store, self.clock, host.services.settings.schedules)
+        library = ScheduleLibrary(self.store, self.clock, host.services.settings.section(SchedulesSettings))
         await self.store.sessions.get_or_create(session_id, owner)
         wanted = ScheduleRequest(**{"text": "tell me the news", **request})
         return await library.add(wanted, owner=owner, destination=Destination(session_id, "hub", {}))

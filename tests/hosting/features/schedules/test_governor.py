@@ -13,6 +13,7 @@ from sophon.principals import LOCAL_USER
 from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.governor import build_scope, count_running_agents
 from sophon_hosting.features.goals.person_actions import GoalCommands
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.schedules.events import ScheduleFired
 from sophon_hosting.features.schedules.heartbeat import Heartbeat
@@ -131,9 +132,9 @@ async def test_a_schedule_a_heartbeat_and_a_goal_of_one_moment_do_not_pass_one_l
     host = await world.started({**settings, "Schedules": {"Heartbeat": {"Enabled": True}}})
     engine = GoalEngine(host)
     await world.add(host, in_minutes=1, owner=LOCAL_USER)
-    goal = await GoalCommands(world.store, world.clock, host.services.settings.goals, host.event_bus).create(
-        owner=LOCAL_USER, title="Look"
-    )
+    settings = host.services.settings.section(GoalsSettings)
+    commands = GoalCommands(world.store, world.clock, settings, host.event_bus)
+    goal = await commands.create(owner=LOCAL_USER, title="Look")
 
     async def is_planned() -> bool:
         found = await stored_goals(world.store).find(goal.id)

@@ -7,9 +7,9 @@ import pytest
 
 from sophon.errors import InputError
 from sophon.scheduled_turns import build_scheduled_text, strip_scheduled_prefix
-from sophon.settings.sections.schedules import SchedulesSettings
 from sophon_hosting.features.schedules.request_provenance import follows_from_people
 from sophon_hosting.features.schedules.requests import ScheduleRequest, parse_interval
+from sophon_hosting.features.schedules.settings import SchedulesSettings
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)  # a Monday
 VIENNA = "Europe/Vienna"

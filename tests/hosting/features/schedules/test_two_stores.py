@@ -12,6 +12,7 @@ from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
 from sophon_hosting.features.schedules.scheduler import Scheduler
+from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
@@ -39,7 +40,7 @@ async def test_two_hosts_over_one_database_fire_each_time_once(stores: list[Stor
     clock = VirtualClock(auto=False, start=T0)
     services = [Services(models=FunctionModel(answer), store=store, clock=clock) for store in stores]
     hosts = [Host(each, twelve(each)) for each in services]
-    library = ScheduleLibrary(stores[0], clock, services[0].settings.schedules)
+    library = ScheduleLibrary(stores[0], clock, services[0].settings.section(SchedulesSettings))
     await stores[0].sessions.get_or_create("s", "ada")
     for number in range(5):
         wanted = ScheduleRequest(f"task {number}", every="1 hour")

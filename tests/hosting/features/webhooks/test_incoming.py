@@ -11,11 +11,11 @@ import pytest
 from sophon import Services
 from sophon.errors import InputError
 from sophon.settings import Settings
-from sophon.settings.sections.webhooks import IncomingWebhookSettings
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.client_api.scoped_session_ids import to_scoped_session_id
 from sophon_hosting.features.webhooks.incoming import MAX_SESSION_CHARACTERS, find_session_id
+from sophon_hosting.features.webhooks.settings import IncomingWebhookSettings
 from sophon_hosting.features.webhooks.signatures import sign_event
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.store.sql_host_store import SqlHostStore

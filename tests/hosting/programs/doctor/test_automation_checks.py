@@ -9,10 +9,12 @@ from sophon import Services
 from sophon.testing import VirtualClock
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.features.goals.person_actions import GoalCommands
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.schedules.firing import note_outcome
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary, pause_schedule
+from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.programs.doctor.automation_checks import check_automation, check_folders
 from sophon_hosting.store.sql_host_store import SqlHostStore
@@ -35,7 +37,7 @@ async def test_nothing_is_said_where_there_is_nothing() -> None:
 
 async def test_schedules_that_the_host_paused_are_counted() -> None:
     services = build_services()
-    library = ScheduleLibrary(services.store, services.clock, services.settings.schedules)
+    library = ScheduleLibrary(services.store, services.clock, services.settings.section(SchedulesSettings))
     await services.store.sessions.get_or_create("s", "ada")
     wanted = ScheduleRequest("x", every="1 hour")
     made = [await library.add(wanted, owner="ada", destination=Destination("s", "hub", {})) for _ in range(3)]
@@ -48,7 +50,7 @@ async def test_schedules_that_the_host_paused_are_counted() -> None:
 
 async def test_goals_that_the_host_paused_are_counted() -> None:
     services = build_services({"Goals": {"Enabled": True}})
-    commands = GoalCommands(services.store, services.clock, services.settings.goals, StoredEvents())
+    commands = GoalCommands(services.store, services.clock, services.settings.section(GoalsSettings), StoredEvents())
     where = {"session_id": "s", "channel": "hub"}
     goals = [await commands.create(owner="ada", title=f"t{n}", goal_id=f"g{n}", **where) for n in range(2)]
     await commands.pause(goals[0].id, "ada", by="ada")

@@ -16,6 +16,7 @@ from sophon_hosting.features.goals.governor import ResourceGovernor
 from sophon_hosting.features.goals.planner.planning import GoalPlanner, PlanResult
 from sophon_hosting.features.goals.rules.budget import find_exhausted
 from sophon_hosting.features.goals.rules.goal import Goal
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 
 log = logging.getLogger("sophon")
@@ -39,7 +40,9 @@ class PlanWork:
     ) -> None:
         services = host.services
         self._planner, self._governor, self._saver, self._wake = planner, governor, saver, wake
-        self._settings, self._clock, self._goals = services.settings.goals, services.clock, stored_goals(services.store)
+        self._settings = services.settings.section(GoalsSettings)
+        self._clock = services.clock
+        self._goals = stored_goals(services.store)
         self._plans: dict[str, asyncio.Task[None]] = {}
 
     async def stop(self) -> None:

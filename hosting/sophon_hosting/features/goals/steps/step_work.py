@@ -16,6 +16,7 @@ from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.next_step import StepOutcome, apply_outcome
 from sophon_hosting.features.goals.rules.task_graph import list_running, replace_node
 from sophon_hosting.features.goals.rules.task_node import TaskNode
+from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.steps.step_runs import build_step_request, find_cut_off, read_outcome
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.runs.audience import audience_of_run
@@ -37,7 +38,9 @@ class StepWork:
     def __init__(self, host: GoalHost, governor: ResourceGovernor, saver: GoalSaver) -> None:
         services = host.services
         self._host, self._governor, self._saver = host, governor, saver
-        self._settings, self._clock, self._store = services.settings.goals, services.clock, host_store(services)
+        self._settings = services.settings.section(GoalsSettings)
+        self._clock = services.clock
+        self._store = host_store(services)
         self._asking: set[str] = set()
         """Runs that wait for a person, by their events: the store says so a moment later."""
         self._seen: set[str] = set()

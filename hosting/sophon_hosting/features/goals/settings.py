@@ -6,6 +6,7 @@ Source of the defaults: WASP, goal engine and resource governor, those of the co
 from datetime import timedelta
 from typing import Annotated, Literal
 
+from sophon.settings.root import RootSection
 from sophon.settings.types.field_types import CaseInsensitive, Duration, Flag, WholeNumber
 from sophon.settings.types.section import Field, SettingsSection
 
@@ -44,7 +45,7 @@ class ResourceLimitSettings(SettingsSection):
     )
 
 
-class GoalsSettings(SettingsSection):
+class GoalsSettings(RootSection, key="Goals", description="Plans that the host works on for hours or days."):
     """Goals: plans that the host carries out step by step, also when nobody writes."""
 
     enabled: Flag = Field(
@@ -75,3 +76,7 @@ class GoalsSettings(SettingsSection):
         default_factory=ResourceLimitSettings.defaults,
         description="What unattended work of one user may use.",
     )
+
+    def limit_unattended_agents(self) -> int | None:
+        """Return the limit of running agents: that of a person's schedules too, while goals are on."""
+        return self.limits.running_agents if self.enabled else None

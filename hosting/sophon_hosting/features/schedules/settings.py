@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Annotated, Literal
 
+from sophon.settings.root import RootSection
 from sophon.settings.types.field_types import CaseInsensitive, Duration, Flag, TimeOfDay, TimeZoneName, WholeNumber
 from sophon.settings.types.section import Field, SettingsSection
 
@@ -19,7 +20,7 @@ class HeartbeatSettings(SettingsSection):
     )
 
 
-class SchedulesSettings(SettingsSection):
+class SchedulesSettings(RootSection, key="Schedules", description="Tasks that the host starts at set times."):
     """Schedules."""
 
     enabled: Flag = Field(

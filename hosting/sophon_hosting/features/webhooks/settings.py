@@ -1,8 +1,8 @@
 """Settings of webhooks: requests that become messages, and events that are sent as requests."""
 
-from collections.abc import Iterator
 from typing import Annotated, Literal, TypeAlias
 
+from sophon.settings.root import RootSection
 from sophon.settings.types.field_types import CaseInsensitive, Flag, WebUrl
 from sophon.settings.types.secret_references import Secret
 from sophon.settings.types.section import Field, SettingsSection
@@ -71,19 +71,10 @@ class OutgoingWebhookSettings(SettingsSection):
     )
 
 
-class WebhooksSettings(SettingsSection):
+class WebhooksSettings(RootSection, key="Webhooks", description="Signed requests in, and events out."):
     """Webhooks of the host."""
 
     incoming: tuple[IncomingWebhookSettings, ...] = Field(
         default=(), description="Webhooks whose requests become messages."
     )
     outgoing: tuple[OutgoingWebhookSettings, ...] = Field(default=(), description="Webhooks that events are sent to.")
-
-    def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield a conflict for an id that is used twice."""
-        for name, ids in (
-            ("Incoming", [each.id for each in self.incoming]),
-            ("Outgoing", [each.id for each in self.outgoing]),
-        ):
-            for doubled in sorted({each for each in ids if ids.count(each) > 1}):
-                yield name, f"{doubled!r} is used twice"
