@@ -158,7 +158,7 @@ class Worker:
             self._leases.release(active_run)
             self._terminator.keep_usage(active_run)
             if active_run.fence is not None:
-                self._event_bus.release_fence(delivery.entry.session_id, active_run.fence)
+                self._event_bus.session(delivery.entry.session_id).release_fence(active_run.fence)
             if self._active_runs.get(active_run.task_id) is active_run:
                 self._active_runs.remove(active_run)
 

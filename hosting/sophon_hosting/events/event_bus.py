@@ -3,24 +3,22 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sophon.clock import Clock
 from sophon.errors import NotFound, SessionTaken
 from sophon.events import Event, EventSink, NullEventSink, SessionDeleted
 from sophon.failure_log import log_failure
-from sophon.stores.run_fence import RunFence
 from sophon.stores.sessions.contract import SessionStore
-from sophon.stores.unit_of_work import Write
 from sophon_hosting.background_tasks import complete
 from sophon_hosting.events.event_fanout import EventFanout
 from sophon_hosting.events.missed_events import MissedEvents, bound_missed_events, find_position, read_missed_events
+from sophon_hosting.events.publisher import SessionPublisher
 from sophon_hosting.events.remote_events import FindStart
 from sophon_hosting.events.sequencer import SessionSequencer
 from sophon_hosting.events.session_transactions import EventTransaction, Transaction
-from sophon_hosting.events.staged_writes import OnSettled, StagedWrite
 from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event
 from sophon_hosting.fanout.contract import HostFanout
 from sophon_hosting.store.events.logged_event import LogPosition
@@ -30,6 +28,7 @@ from sophon_hosting.store.runs.contract import Run, RunStore
 log = logging.getLogger("sophon")
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 SNAPSHOT_SECONDS = 3.0
 """How long another process may take to send the text so far of a reply that it streams."""
@@ -83,8 +82,7 @@ class EventBus:
                 clock,
                 find_start,
                 self._sequencers,
-                self._get_or_create_sequencer,
-                self._acquire_sequencer,
+                self.session,
                 self._call_before_deletion,
                 lambda: bool(self._observers),
             )
@@ -96,7 +94,14 @@ class EventBus:
 
     def emit(self, event: Event, /) -> None:
         """Accept an event of a session; never blocks. Raises as `SessionSequencer.push`."""
-        self._get_or_create_sequencer(event.session_id).push(event)
+        self.session(event.session_id).push(event)
+
+    def session(self, session_id: str) -> SessionSequencer:
+        """Return the sequencer of a session, for who emits, stages or stores in it now; keep none."""
+        sequencer = self._sequencers.get(session_id)
+        if sequencer is None:
+            sequencer = self._sequencers[session_id] = self._create_sequencer(session_id)
+        return sequencer
 
     def subscribe_all(self, listener: EventListener, *, elsewhere: bool = False) -> None:
         """Subscribe a listener to the events of all sessions that this process stores.
@@ -127,24 +132,24 @@ class EventBus:
 
         A listener that joins again is subscribed once. Raises SessionTaken if the session is no longer `owner`'s.
         """
-        async with self._acquire_sequencer(session_id) as sequencer:
+        async with self.session(session_id).hold() as sequencer:
             await self._check_owner(session_id, owner)
             position = await find_position(self._log, session_id)
-            if sequencer.elsewhere is not None:
+            if sequencer.publisher.elsewhere is not None:
                 self._end_deleted(session_id, sequencer, position)
             missed = await read_missed_events(self._log, session_id, last_seq, position)
-            if sequencer.elsewhere is not None:
-                sequencer.elsewhere.begin(position, missed.seq)
-                await sequencer.elsewhere.catch_up(missed.seq)
+            if sequencer.publisher.elsewhere is not None:
+                sequencer.publisher.elsewhere.begin(position, missed.seq)
+                await sequencer.publisher.elsewhere.catch_up(missed.seq)
             # While the lock is held, nothing else is published: what follows the last row reaches the listener later.
-            sequencer.listeners[listener] = owner
+            sequencer.publisher.listeners[listener] = owner
             self._update_watch(session_id, sequencer)
-            return bound_missed_events(missed, sequencer.stream_snapshots.to_wire_events(session_id))
+            return bound_missed_events(missed, sequencer.publisher.stream_snapshots.to_wire_events(session_id))
 
     def find_streamed_text(self, session_id: str, task_id: str, epoch: int) -> str | None:
         """Return the text so far of a reply that is being streamed; None if that epoch of it is not."""
         sequencer = self._sequencers.get(session_id)
-        return sequencer.stream_snapshots.find_text(task_id, epoch) if sequencer is not None else None
+        return sequencer.publisher.stream_snapshots.find_text(task_id, epoch) if sequencer is not None else None
 
     async def fetch_streamed_text(self, session_id: str, task_id: str, epoch: int, characters: int = 0) -> str | None:
         """Return the text so far of a reply, also of one that another process streams; None if that epoch is not.
@@ -178,20 +183,20 @@ class EventBus:
 
         The session may not exist yet. Raises SessionTaken if it is no longer `owner`'s.
         """
-        async with self._acquire_sequencer(session_id) as sequencer:
+        async with self.session(session_id).hold() as sequencer:
             await self._check_owner(session_id, owner, may_be_new=True)
-            if sequencer.elsewhere is not None:
+            if sequencer.publisher.elsewhere is not None:
                 position = await find_position(self._log, session_id)
                 self._end_deleted(session_id, sequencer, position)
-                sequencer.elsewhere.begin(position, 0 if position is None else position.seq)
-            sequencer.listeners[listener] = owner
+                sequencer.publisher.elsewhere.begin(position, 0 if position is None else position.seq)
+            sequencer.publisher.listeners[listener] = owner
             self._update_watch(session_id, sequencer)
 
     def unsubscribe(self, session_id: str, listener: EventListener) -> None:
         """Unsubscribe a listener from a session."""
         sequencer = self._sequencers.get(session_id)
-        if sequencer is not None and listener in sequencer.listeners:
-            del sequencer.listeners[listener]
+        if sequencer is not None and listener in sequencer.publisher.listeners:
+            del sequencer.publisher.listeners[listener]
             self._update_watch(session_id, sequencer)
             sequencer.discard_if_idle()
 
@@ -202,7 +207,7 @@ class EventBus:
         """
         sequencer = self._sequencers.get(session_id)
         if sequencer is not None:
-            sequencer.drop_listeners_of_others(owner)
+            sequencer.publisher.drop_listeners_of_others(owner)
             self._update_watch(session_id, sequencer)
             sequencer.discard_if_idle()
 
@@ -221,7 +226,7 @@ class EventBus:
         changed then.
         """
         await self._call_before_deletion(session_id)
-        async with self._acquire_sequencer(session_id) as sequencer:
+        async with self.session(session_id).hold() as sequencer:
             with suppress(NotFound):  # deleted by another process; `delete` reports it
                 await sequencer.flush()
             await delete(session_id)
@@ -234,40 +239,13 @@ class EventBus:
         for callback in self._deletion_callbacks:
             await callback(session_id)
 
-    def fence(self, session_id: str, fence: RunFence, on_stale: Callable[[], None]) -> None:
-        """Fence what a start of a run emits and stages, until `release_fence`.
-
-        `on_stale` is called when the store finds that the run was continued elsewhere; what the start has emitted and
-        staged is dropped then.
-        """
-        self._get_or_create_sequencer(session_id).fence(fence, on_stale)
-
-    def release_fence(self, session_id: str, fence: RunFence) -> None:
-        """End the fence of a turn that has ended; what it has left pending still carries it."""
-        sequencer = self._sequencers.get(session_id)
-        if sequencer is not None:
-            sequencer.release_fence(fence)
-            sequencer.discard_if_idle()
-
-    def stage(self, session_id: str, write: Write, on_settled: OnSettled | None = None) -> StagedWrite:
-        """Store a part of a run's turn with the session's next transaction, which follows soon."""
-        return self._get_or_create_sequencer(session_id).transactions.stage(write, on_settled)
-
-    async def store(self, session_id: str, write: Write) -> None:
-        """Store a part of a run's turn, together with all that is staged and pending in its session.
-
-        It is stored even if the caller is cancelled. Raises the errors of the store, StaleRun if the run was continued
-        elsewhere.
-        """
-        await self._get_or_create_sequencer(session_id).transactions.store(write)
-
     async def commit(self, session_id: str, write: Transaction[T]) -> T:
         """Store what a turn reports in the transaction of `write`, with all that is staged and pending in its session;
-        then publish the events. See `SessionTransactions.commit`.
+        then publish the events. See `SessionSequencer.commit`.
 
         Completes even if the caller is cancelled. Raises the errors of the store.
         """
-        return await self._work_alone(session_id, lambda sequencer: sequencer.transactions.commit(write))
+        return await complete(self._run_alone(session_id, SessionSequencer.commit, write))
 
     async def commit_events(self, session_id: str, write: EventTransaction[T]) -> T:
         """Store pending events, let `write` store further ones together with what they report, then publish these.
@@ -276,40 +254,32 @@ class EventBus:
         published if `write` raises, or stores no events. Completes even if the caller is cancelled. Raises its errors,
         and those of the store.
         """
-
-        async def commit(sequencer: SessionSequencer) -> T:
-            try:
-                await sequencer.flush()
-            except NotFound:
-                sequencer.clear()
-            return await sequencer.transactions.commit_events(write)
-
-        return await self._work_alone(session_id, commit)
+        return await complete(self._run_alone(session_id, SessionSequencer.commit_events, write))
 
     async def load_run_events(self, run: Run) -> None:
         """Load the stored events of a run of a previous process for de-duplication. Raises StoreError."""
-        async with self._acquire_sequencer(run.session_id) as sequencer:
+        async with self.session(run.session_id).hold() as sequencer:
             await sequencer.flush()
             after = 0
             while rows := await self._log.list_after(run.session_id, after):
-                sequencer.deduplicator.load(row for row in rows if row.task_id == run.id)
+                sequencer.publisher.deduplicator.load(row for row in rows if row.task_id == run.id)
                 after = rows[-1].seq
 
     def has_emitted(self, run: Run, name: str, *fields: str) -> bool:
         """Return whether a recalled or local run has emitted an event of that name, with these identifying fields."""
         sequencer = self._sequencers.get(run.session_id)
-        return sequencer is not None and sequencer.deduplicator.has_emitted(run.id, name, *fields)
+        return sequencer is not None and sequencer.publisher.deduplicator.has_emitted(run.id, name, *fields)
 
     async def wait_until_published(self, run: Run) -> None:
         """Wait until what a transaction of a run's session has stored, if one is going on, is published."""
-        async with self._acquire_sequencer(run.session_id):
+        async with self.session(run.session_id).hold():
             pass
 
     def forget_run(self, session_id: str, task_id: str) -> None:
         """Forget which events of a run were emitted, because its next start may be another process's."""
         sequencer = self._sequencers.get(session_id)
         if sequencer is not None:
-            sequencer.deduplicator.forget_task(task_id)
+            sequencer.publisher.deduplicator.published.pop(task_id, None)
             sequencer.discard_if_idle()
 
     async def flush(self, session_id: str) -> None:
@@ -317,7 +287,7 @@ class EventBus:
 
         Completes even if the caller is cancelled. Raises StoreError, NotFound.
         """
-        await self._work_alone(session_id, lambda sequencer: sequencer.flush())
+        await complete(self._run_alone(session_id, SessionSequencer.flush))
 
     async def aclose(self) -> None:
         """Flush all sessions once; events that the store refuses are logged and dropped."""
@@ -329,7 +299,7 @@ class EventBus:
             except Exception as error:  # noqa: BLE001 - logged, and tried again
                 log_failure(log, error, "events of session %s could not be stored", session_id)
         for sequencer in list(self._sequencers.values()):
-            await sequencer.transactions.aclose()
+            await sequencer.aclose()
 
     @property
     def session_count(self) -> int:
@@ -344,48 +314,38 @@ class EventBus:
         if not may_be_new if session is None else session.owner != owner:
             raise SessionTaken(session_id)
 
-    def _get_or_create_sequencer(self, session_id: str) -> SessionSequencer:
-        sequencer = self._sequencers.get(session_id)
-        if sequencer is None:
-            sequencer = self._sequencers[session_id] = SessionSequencer(
-                session_id,
-                self._log,
-                self._runs,
-                self._clock,
-                self._global_sink,
-                self._global_listeners,
-                partial(self._discard, session_id),
-                self._build_row,
-                self._observers,
-                self._exchange.make_elsewhere if self._exchange is not None else None,
-            )
-        return sequencer
+    def _create_sequencer(self, session_id: str) -> SessionSequencer:
+        make_elsewhere = None if self._exchange is None else self._exchange.make_elsewhere
+        publisher = SessionPublisher(
+            session_id, self._global_sink, self._global_listeners, self._observers, make_elsewhere
+        )
+        on_idle = partial(self._discard, session_id)
+        return SessionSequencer(session_id, self._log, self._runs, self._clock, publisher, on_idle, self._build_row)
 
     def _end_deleted(self, session_id: str, sequencer: SessionSequencer, position: LogPosition | None) -> None:
         """End what listens to a deleted session of that id, before anybody listens to the one at `position`."""
-        assert sequencer.elsewhere is not None
-        if position is not None and sequencer.elsewhere.session not in (None, position.session):
+        assert sequencer.publisher.elsewhere is not None
+        if position is not None and sequencer.publisher.elsewhere.session not in (None, position.session):
             sequencer.end_subscriptions(SessionDeleted(session_id=session_id), is_elsewhere=True)
 
     def _update_watch(self, session_id: str, sequencer: SessionSequencer) -> None:
         if self._exchange is not None:
             self._exchange.update_watch(session_id, sequencer)
 
-    def _acquire_sequencer(self, session_id: str) -> AbstractAsyncContextManager[SessionSequencer]:
-        return self._get_or_create_sequencer(session_id).hold()
-
-    async def _work_alone(self, session_id: str, work: Callable[[SessionSequencer], Awaitable[T]]) -> T:
-        """Do work that holds the lock of a session, and completes even if the caller is cancelled."""
-
-        async def hold() -> T:
-            async with self._acquire_sequencer(session_id) as sequencer:
-                return await work(sequencer)
-
-        return await complete(hold())
+    async def _run_alone(
+        self,
+        session_id: str,
+        work: Callable[Concatenate[SessionSequencer, P], Awaitable[T]],
+        *arguments: P.args,
+        **named: P.kwargs,
+    ) -> T:
+        """Run a method of a session's sequencer while its lock is held."""
+        async with self.session(session_id).hold() as sequencer:
+            return await work(sequencer, *arguments, **named)
 
     def _discard(self, session_id: str, sequencer: SessionSequencer) -> None:
         """Delete the sequencer of an idle session."""
         if self._sequencers.get(session_id) is sequencer:
             del self._sequencers[session_id]
-            if self._exchange is not None and sequencer.elsewhere is not None:
-                self._exchange.keep_position(session_id, sequencer.elsewhere.published)
+            if self._exchange is not None and sequencer.publisher.elsewhere is not None:
+                self._exchange.keep_position(session_id, sequencer.publisher.elsewhere.published)

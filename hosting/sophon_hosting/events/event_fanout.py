@@ -7,14 +7,14 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
-from typing import TypeAlias
+from contextlib import suppress
 
 from sophon.clock import Clock
 from sophon.events import SessionDeleted
 from sophon.failure_log import log_failure
 from sophon_hosting.background_tasks import BackgroundTasks, end_tasks
 from sophon_hosting.events.missed_events import find_position
+from sophon_hosting.events.publisher import SessionPublisher
 from sophon_hosting.events.remote_events import FindStart, RemoteEvents
 from sophon_hosting.events.sequencer import SessionSequencer
 from sophon_hosting.fanout.contract import (
@@ -43,15 +43,12 @@ MAX_BACKOFF_SECONDS = 8.0
 MAX_POSITIONS = 10_000
 """Sessions whose last seq is kept for listeners to all sessions while nothing happens in them."""
 
-Acquire: TypeAlias = Callable[[str], AbstractAsyncContextManager[SessionSequencer]]
-"""Provides a session's sequencer with its lock held."""
-
 
 class EventFanout:
     """Exchange of one event bus with those of other processes.
 
-    `sequencers` are those of the bus, `get_or_create` and `acquire` provide one, `before_deletion` is called for a
-    session that another process has deleted. `has_listeners_to_all` says whether anybody listens to all sessions.
+    `sequencers` are those of the bus, `get_or_create` provides one, `before_deletion` is called for a session that
+    another process has deleted. `has_listeners_to_all` says whether anybody listens to all sessions.
     """
 
     def __init__(
@@ -62,12 +59,11 @@ class EventFanout:
         find_start: FindStart,
         sequencers: Mapping[str, SessionSequencer],
         get_or_create: Callable[[str], SessionSequencer],
-        acquire: Acquire,
         before_deletion: Callable[[str], Awaitable[None]],
         has_listeners_to_all: Callable[[], bool],
     ) -> None:
         self._fanout, self._log, self._clock, self._find_start = fanout, events, clock, find_start
-        self._sequencers, self._get_or_create, self._acquire = sequencers, get_or_create, acquire
+        self._sequencers, self._get_or_create = sequencers, get_or_create
         self._before_deletion = before_deletion
         self._has_listeners_to_all = has_listeners_to_all
         self._positions: OrderedDict[str, int] = OrderedDict()
@@ -92,10 +88,10 @@ class EventFanout:
 
     def update_watch(self, session_id: str, sequencer: SessionSequencer) -> None:
         """Watch a session as long as anybody here listens to it."""
-        elsewhere = sequencer.elsewhere
-        if elsewhere is None or elsewhere.is_watched == bool(sequencer.listeners):
+        elsewhere = sequencer.publisher.elsewhere
+        if elsewhere is None or elsewhere.is_watched == bool(sequencer.publisher.listeners):
             return
-        elsewhere.is_watched = bool(sequencer.listeners)
+        elsewhere.is_watched = bool(sequencer.publisher.listeners)
         if elsewhere.is_watched:
             self._fanout.watch_session(session_id)
             return
@@ -111,8 +107,8 @@ class EventFanout:
         if not self._has_listeners_to_all():
             self._positions.clear()
             for sequencer in self._sequencers.values():
-                if not sequencer.listeners and sequencer.elsewhere is not None:
-                    sequencer.elsewhere.end()
+                if not sequencer.publisher.listeners and sequencer.publisher.elsewhere is not None:
+                    sequencer.publisher.elsewhere.end()
 
     def keep_position(self, session_id: str, seq: int | None) -> None:
         """Keep the last seq of a session for listeners to all sessions."""
@@ -122,18 +118,18 @@ class EventFanout:
             if len(self._positions) > MAX_POSITIONS:
                 self._positions.popitem(last=False)
 
-    def make_elsewhere(self, session_id: str, sequencer: SessionSequencer) -> RemoteEvents:
-        """Return what a sequencer needs to publish the events of other processes, and to tell them of its own."""
+    def make_elsewhere(self, session_id: str, publisher: SessionPublisher) -> RemoteEvents:
+        """Return what a publisher needs to publish the events of other processes, and to tell them of its own."""
         elsewhere = RemoteEvents(
             session_id,
             self._log,
             self._fanout,
             self._find_start,
             self._look_again,
-            sequencer.stream_snapshots,
-            sequencer.deliver,
-            sequencer.deliver_streamed,
-            sequencer.note_elsewhere,
+            publisher.stream_snapshots,
+            publisher.deliver,
+            publisher.deliver_streamed,
+            publisher.note_elsewhere,
         )
         elsewhere.published = self._positions.get(session_id)
         return elsewhere
@@ -156,8 +152,8 @@ class EventFanout:
                 self._receive_of_session(message)
             case SnapshotWanted():
                 sequencer = self._sequencers.get(message.session_id)
-                if sequencer is not None and sequencer.elsewhere is not None:
-                    sequencer.elsewhere.answer_snapshots()
+                if sequencer is not None and sequencer.publisher.elsewhere is not None:
+                    sequencer.publisher.elsewhere.answer_snapshots()
             case SessionRemoved():
                 self._tasks.start(self._check_removed(message.session_id))
             case WatchStarted():
@@ -174,10 +170,10 @@ class EventFanout:
     def _receive_of_session(self, message: SessionAdvanced | StreamedText | TransientEvent) -> None:
         session_id, listens_to_all = message.session_id, self._has_listeners_to_all()
         known = self._sequencers.get(session_id)
-        if not listens_to_all and (known is None or not known.listeners):
+        if not listens_to_all and (known is None or not known.publisher.listeners):
             return  # it was told before nobody listened any more
         sequencer = known or self._get_or_create(session_id)
-        elsewhere = sequencer.elsewhere
+        elsewhere = sequencer.publisher.elsewhere
         assert elsewhere is not None
         elsewhere.receive(message, may_publish=known is not None and not sequencer.lock.locked())
         if len(elsewhere) and not elsewhere.is_taken:
@@ -185,12 +181,12 @@ class EventFanout:
             self._tasks.start(self._take(session_id, sequencer))
 
     async def _take(self, session_id: str, sequencer: SessionSequencer) -> None:
-        elsewhere = sequencer.elsewhere
+        elsewhere = sequencer.publisher.elsewhere
         assert elsewhere is not None
         backoff_seconds = INITIAL_BACKOFF_SECONDS
         while len(elsewhere) and self._sequencers.get(session_id) is sequencer:
             try:
-                async with self._acquire(session_id):
+                async with self._get_or_create(session_id).hold():
                     await elsewhere.take()
                 backoff_seconds = INITIAL_BACKOFF_SECONDS
             except Exception as error:  # noqa: BLE001 - logged, and tried again
@@ -210,16 +206,16 @@ class EventFanout:
 
     async def _end_if_deleted(self, session_id: str, position: LogPosition | None) -> None:
         sequencer = self._sequencers.get(session_id)
-        if sequencer is None or sequencer.elsewhere is None:
+        if sequencer is None or sequencer.publisher.elsewhere is None:
             return
-        known = sequencer.elsewhere.session
+        known = sequencer.publisher.elsewhere.session
         if known is None or (position is not None and position.session == known) or session_id in self._ending:
             return
         self._ending.add(session_id)
         try:
             await self._before_deletion(session_id)
-            async with self._acquire(session_id) as current:
-                if current.elsewhere is not None and current.elsewhere.session == known:
+            async with self._get_or_create(session_id).hold() as current:
+                if current.publisher.elsewhere is not None and current.publisher.elsewhere.session == known:
                     current.end_subscriptions(SessionDeleted(session_id=session_id), is_elsewhere=True)
                     self.update_watch(session_id, current)
         finally:
@@ -253,7 +249,7 @@ class EventFanout:
     async def _compare(self, session_id: str, position: LogPosition | None) -> None:
         await self._end_if_deleted(session_id, position)
         sequencer = self._sequencers.get(session_id)
-        if sequencer is None or position is None or (elsewhere := sequencer.elsewhere) is None:
+        if sequencer is None or position is None or (elsewhere := sequencer.publisher.elsewhere) is None:
             return
         elsewhere.ask_again()
         if elsewhere.session is None:
@@ -262,4 +258,4 @@ class EventFanout:
             self._receive_of_session(SessionAdvanced(session_id, position.seq, 0))
 
     def _list_watched(self) -> list[str]:
-        return [each for each, sequencer in self._sequencers.items() if sequencer.listeners]
+        return [each for each, sequencer in self._sequencers.items() if sequencer.publisher.listeners]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from sophon._python.joined_text import add_piece
+from sophon._python.lazy_dataclass import dataclass
 from sophon.events import Event, ReasoningChunk, StreamChunk
 from sophon_hosting.events.wire_event import RowBuilder
 from sophon_hosting.store.events.logged_event import LoggedEvent
@@ -16,26 +17,26 @@ PendingEvent: TypeAlias = tuple[Event, LoggedEvent | None]
 """An event with the row that stores it; a transient one has none."""
 
 
+@dataclass(slots=True)
 class EventBatch:
-    """Events that one transaction stores: traces and events that were pending, then those that it reports itself."""
+    """Events that one transaction stores: traces and events that were `pending`, then those that it reports itself.
 
-    def __init__(
-        self,
-        pending: Sequence[PendingEvent],
-        traces: Sequence[LoggedEvent],
-        build_row: RowBuilder,
-        is_new: Callable[[Event], bool],
-    ) -> None:
-        self._build_row, self._is_new, self.traces, self.pending = build_row, is_new, traces, pending
-        self.reported: Sequence[tuple[Event, LoggedEvent]] = ()
-        """The events of the transaction itself with their rows."""
+    `is_new` says whether the task of an event has not emitted it before.
+    """
+
+    build_row: RowBuilder
+    is_new: Callable[[Event], bool]
+    pending: Sequence[PendingEvent] = ()
+    traces: Sequence[LoggedEvent] = ()
+    reported: Sequence[tuple[Event, LoggedEvent]] = ()
+    """The events of the transaction itself with their rows."""
 
     def build_rows(self, reported: Sequence[Event]) -> Sequence[LoggedEvent]:
         """Return the rows of all events, given those that the transaction reports; again if that is repeated.
 
         What its task has emitted before is not reported again.
         """
-        self.reported = [(event, self._build_row(event)) for event in reported if self._is_new(event)]
+        self.reported = [(event, self.build_row(event)) for event in reported if self.is_new(event)]
         return [*self.traces, *(row for _, row in [*self.pending, *self.reported] if row is not None)]
 
     def number(self, last: int) -> int:
@@ -51,26 +52,28 @@ class PendingEvents:
 
     The text of a merged chunk is joined once, when the next event comes or the chunk leaves: joining it at every chunk
     would copy a long text again for each of its words. Traces, which were published already, wait to be stored.
-    `is_new` says whether the task of an event has not emitted it before.
     """
 
-    def __init__(self, build_row: RowBuilder, is_new: Callable[[Event], bool]) -> None:
-        self._build_row, self._is_new = build_row, is_new
+    def __init__(self) -> None:
         self.traces: list[LoggedEvent] = []
         """Traces that wait to be stored."""
-        self._events: deque[PendingEvent] = deque()
+        self.events: deque[PendingEvent] = deque()
+        self.durable_count = 0
+        """Number of events that wait to be stored."""
         self._pieces: list[str] = []
         """Text of the newest event, if chunks were merged with it; its `text` is complete after `_join_newest`."""
         self._length = 0
 
     def append(self, event: Event, row: LoggedEvent | None = None) -> None:
         """Add an event behind the others; a durable one has its row."""
-        self._join_newest()
-        self._events.append((event, row))
+        if self._pieces:
+            self._join_newest()
+        self.events.append((event, row))
+        self.durable_count += row is not None
 
     def merge(self, event: Event) -> bool:
         """Merge a chunk with the newest event; return whether it continues that one's text."""
-        newest = self._events[-1][0] if self._events else None
+        newest = self.events[-1][0] if self.events else None
         if not (isinstance(event, StreamChunk | ReasoningChunk) and isinstance(newest, StreamChunk | ReasoningChunk)):
             return False
         length = self._length if self._pieces else len(newest.text)
@@ -82,61 +85,48 @@ class PendingEvents:
         self._length = length + len(event.text)
         return True
 
-    @property
-    def oldest(self) -> Event | None:
-        """The event that `popleft` would remove, whose text may not be complete yet."""
-        return self._events[0][0] if self._events else None
-
     def popleft(self) -> Event:
         """Remove and return the oldest event."""
-        if len(self._events) == 1:
+        if self._pieces and len(self.events) == 1:
             self._join_newest()
-        return self._events.popleft()[0]
+        event, row = self.events.popleft()
+        self.durable_count -= row is not None
+        return event
+
+    def pop_transient(self) -> Event | None:
+        """Remove and return the oldest event if it is transient, else None."""
+        return self.popleft() if self.events and not self.events[0][0].durable else None
 
     def add_trace(self, trace: LoggedEvent) -> None:
         """Add a trace; of too many, the oldest are dropped."""
         self.traces.append(trace)
         del self.traces[:-MAX_PENDING_TRACES]
 
-    @property
-    def has_durable(self) -> bool:
-        """Whether an event waits to be stored."""
-        return any(row is not None for _, row in self._events)
-
-    def begin_batch(self) -> EventBatch:
+    def begin_batch(self, build_row: RowBuilder, is_new: Callable[[Event], bool]) -> EventBatch:
         """Return what a transaction must store; its events stay in the queue until they leave it by `popleft`."""
-        self._join_newest()
+        if self._pieces:
+            self._join_newest()
         traces, self.traces = self.traces, []
-        return EventBatch(list(self._events), traces, self._build_row, self._is_new)
-
-    def begin_empty_batch(self) -> EventBatch:
-        """Return a batch of a transaction that stores its own events only."""
-        return EventBatch((), (), self._build_row, self._is_new)
-
-    def keep(self, batch: EventBatch) -> None:
-        """Keep what was not stored for the next transaction."""
-        self.traces[:0] = batch.traces
+        return EventBatch(build_row, is_new, list(self.events), traces)
 
     def remove_run(self, run_id: str) -> None:
         """Remove the events and traces of a run."""
-        self._join_newest()
-        self._events = deque(each for each in self._events if each[0].task_id != run_id)
+        if self._pieces:
+            self._join_newest()
+        self.events = deque(each for each in self.events if each[0].task_id != run_id)
+        self.durable_count = sum(row is not None for _, row in self.events)
         self.traces = [trace for trace in self.traces if trace.task_id != run_id]
 
     def clear(self) -> None:
         """Remove all events and traces."""
-        self._events.clear()
+        self.events.clear()
         self.traces.clear()
-        self._pieces = []
-
-    def __len__(self) -> int:
-        return len(self._events)
+        self._pieces, self.durable_count = [], 0
 
     def _join_newest(self) -> None:
-        if self._pieces:
-            newest, _ = self._events[-1]
-            assert isinstance(newest, StreamChunk | ReasoningChunk)
-            newest.text, self._pieces = "".join(self._pieces), []
+        newest, _ = self.events[-1]
+        assert isinstance(newest, StreamChunk | ReasoningChunk)
+        newest.text, self._pieces = "".join(self._pieces), []
 
 
 def _continues_chunk(newest: StreamChunk | ReasoningChunk, length: int, event: StreamChunk | ReasoningChunk) -> bool:

@@ -21,19 +21,19 @@ class EventDeduplicator:
     """
 
     def __init__(self) -> None:
-        self._published: dict[str, dict[EventKey, str]] = {}
-        """By task: the version last published, by key; "" of an event that has only one version."""
+        self.published: dict[str, dict[EventKey, str]] = {}
+        """By unfinished task: the version last published, by key; "" of an event that has only one version."""
 
     def register(self, event: Event) -> bool:
         """Record the event; return whether its task has not emitted it before."""
         identity = _identify_event(event)
         if identity is None:
             return True
-        published = self._published.get(event.task_id)
+        published = self.published.get(event.task_id)
         if published is None:
             if not event.is_first:  # the task already has an outcome and is no longer tracked
                 return True
-            published = self._published[event.task_id] = {}
+            published = self.published[event.task_id] = {}
         key, version = identity
         if published.get(key) == version:
             return False
@@ -46,7 +46,7 @@ class EventDeduplicator:
         if identity is None:
             return True
         key, version = identity
-        return self._published.get(event.task_id, {}).get(key) != version
+        return self.published.get(event.task_id, {}).get(key) != version
 
     def load(self, logged: Iterable[LoggedEvent]) -> None:
         """Load the events that a previous process has stored, in their order."""
@@ -54,50 +54,40 @@ class EventDeduplicator:
             identity = _identify(event.name, event.data) if event.task_id else None
             if identity is not None:
                 key, version = identity
-                self._published.setdefault(event.task_id, {})[key] = version
+                self.published.setdefault(event.task_id, {})[key] = version
 
     def note(self, logged: LoggedEvent) -> None:
         """Load an event that another process has stored, if its task is one of those that are tracked here."""
-        if logged.task_id in self._published:
+        if logged.task_id in self.published:
             self.load([logged])
 
     def has_emitted(self, task_id: str, name: str, *fields: str) -> bool:
         """Return whether a task has emitted an event of that name whose first identifying fields are these."""
         wanted = (name, *fields)
-        return any(key[: len(wanted)] == wanted for key in self._published.get(task_id, ()))
-
-    def forget_task(self, task_id: str) -> None:
-        """Forget the events of a task that has its outcome."""
-        self._published.pop(task_id, None)
-
-    def clear(self) -> None:
-        """Forget the events of all tasks."""
-        self._published.clear()
-
-    def __len__(self) -> int:
-        return len(self._published)
+        return any(key[: len(wanted)] == wanted for key in self.published.get(task_id, ()))
 
 
 def _identify_event(event: Event) -> tuple[EventKey, str] | None:
     if event.unique_by is None or not event.task_id:
         return None
     if isinstance(event, Message):
-        return _identify_message({"role": event.role, "message_id": event.message_id, "content": event.content})
+        return _identify_message(event.role, event.message_id, event.content)
     return (event.wire_name, *(str(getattr(event, name)) for name in event.unique_by)), ""
 
 
 def _identify(name: str, data: Mapping[str, Any]) -> tuple[EventKey, str] | None:
     """Return the key of an event and the version of what it says; None for an event that may repeat."""
     if name == Message.wire_name:
-        return _identify_message(data)
+        # A stored event contains the beginning of a large text, and a reference with its id.
+        stored_id = referenced_text_id(data, "content")
+        return _identify_message(
+            str(data.get("role", "")), str(data.get("message_id", "")), str(data.get("content", "")), stored_id
+        )
     fields = event_type(name).unique_by
     return None if fields is None else ((name, *(str(data.get(field, "")) for field in fields)), "")
 
 
-def _identify_message(data: Mapping[str, Any]) -> tuple[EventKey, str]:
-    role = str(data.get("role", ""))
+def _identify_message(role: str, message_id: str, content: str, stored_id: str = "") -> tuple[EventKey, str]:
     if role != "assistant":
         return (Message.wire_name, role), ""
-    # A stored event contains the beginning of a large text, and a reference with its id.
-    version = referenced_text_id(data, "content") or text_id(str(data.get("content", "")))
-    return (Message.wire_name, role, str(data.get("message_id", ""))), version
+    return (Message.wire_name, role, message_id), stored_id or text_id(content)

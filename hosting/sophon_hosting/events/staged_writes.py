@@ -44,22 +44,10 @@ class StagedWrite:
 
 
 class StagedWrites:
-    """Staged parts in the order in which they were staged; a transaction takes them all."""
+    """Staged `parts` in the order in which they were staged; a transaction takes them all."""
 
     def __init__(self) -> None:
-        self._parts: list[StagedWrite] = []
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def add(self, part: StagedWrite) -> None:
-        """Stage a part."""
-        self._parts.append(part)
-
-    def take(self) -> list[StagedWrite]:
-        """Return all parts, which are then staged no longer."""
-        taken, self._parts = self._parts, []
-        return taken
+        self.parts: list[StagedWrite] = []
 
     def give_back(self, parts: list[StagedWrite], error: BaseException) -> None:
         """Handle a failed transaction: while the store is unavailable, what nobody waits for stays staged.
@@ -67,11 +55,11 @@ class StagedWrites:
         So does everything if a turn was found stale: what is not of that turn must be stored.
         """
         if isinstance(error, StaleRun):
-            self._parts[:0] = parts
+            self.parts[:0] = parts
             return
         waits = isinstance(error, StoreUnavailable | asyncio.CancelledError)
         stays = [part for part in parts if waits and part.waiter is None]
-        self._parts[:0] = stays
+        self.parts[:0] = stays
         refused = {part.write.run_id for part in parts if part not in stays and _is_checkpoint(part.write)}
         if refused:
             # A later checkpoint builds on the refused one: alone it would refer to entries that no log has.
@@ -84,19 +72,20 @@ class StagedWrites:
 
     def refuse_run(self, run_id: str, error: BaseException) -> None:
         """Refuse the parts of a run."""
-        refused = [part for part in self._parts if part.write is not None and part.write.run_id == run_id]
-        self._parts = [part for part in self._parts if part not in refused]
+        refused = [part for part in self.parts if part.write is not None and part.write.run_id == run_id]
+        self.parts = [part for part in self.parts if part not in refused]
         for part in refused:
             part.settle(error)
 
     def _take_checkpoints(self, run_ids: Set[str]) -> list[StagedWrite]:
-        taken = [part for part in self._parts if _is_checkpoint(part.write) and part.write.run_id in run_ids]
-        self._parts = [part for part in self._parts if part not in taken]
+        taken = [part for part in self.parts if _is_checkpoint(part.write) and part.write.run_id in run_ids]
+        self.parts = [part for part in self.parts if part not in taken]
         return taken
 
     def clear(self, error: BaseException) -> None:
         """Refuse all parts."""
-        for part in self.take():
+        refused, self.parts = self.parts, []
+        for part in refused:
             part.settle(error)
 
 

@@ -40,7 +40,8 @@ class StreamSnapshots:
     """Streamed replies by task; sets each chunk's offset within the text of its epoch."""
 
     def __init__(self) -> None:
-        self._replies: dict[str, StreamedReply] = {}
+        self.replies: dict[str, StreamedReply] = {}
+        """By unfinished task."""
 
     def record(self, event: Event) -> None:
         """Record a chunk, setting its offset, or a reset."""
@@ -54,20 +55,16 @@ class StreamSnapshots:
 
     def discard(self, task_id: str) -> None:
         """Discard the reply of a finished task, whose outcome carries the whole text."""
-        self._replies.pop(task_id, None)
-
-    def clear(self) -> None:
-        """Discard all replies."""
-        self._replies.clear()
+        self.replies.pop(task_id, None)
 
     def find_text(self, task_id: str, epoch: int) -> str | None:
         """Return the text so far of a task's reply; None if another epoch is being streamed, or nothing."""
-        reply = self._replies.get(task_id)
+        reply = self.replies.get(task_id)
         return reply.join() if reply is not None and reply.epoch == epoch else None
 
     def find(self, task_id: str) -> StreamedReply | None:
         """Return a task's reply; None if nothing of it was streamed."""
-        return self._replies.get(task_id)
+        return self.replies.get(task_id)
 
     def to_wire_events(self, session_id: str) -> list[WireEvent]:
         """Return a reset and the chunks of the epoch's text for each reply, for a client that joins.
@@ -76,7 +73,7 @@ class StreamSnapshots:
         """
         wire_events: list[WireEvent] = []
         remaining_bytes = MAX_INLINE_BYTES
-        for task_id, reply in self._replies.items():
+        for task_id, reply in self.replies.items():
             if not reply.pieces:
                 continue
             reset = StreamReset(epoch=reply.epoch, reason=SNAPSHOT_RESET_REASON)
@@ -87,13 +84,10 @@ class StreamSnapshots:
             remaining_bytes -= min(json_bytes(chunk.text), remaining_bytes)
         return wire_events
 
-    def __len__(self) -> int:
-        return len(self._replies)
-
     def _get_or_create(self, task_id: str, epoch: int, run_id: str) -> StreamedReply:
-        reply = self._replies.get(task_id)
+        reply = self.replies.get(task_id)
         if reply is None or reply.epoch != epoch:
-            reply = self._replies[task_id] = StreamedReply(epoch, run_id)
+            reply = self.replies[task_id] = StreamedReply(epoch, run_id)
         return reply
 
 

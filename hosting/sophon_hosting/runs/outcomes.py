@@ -298,7 +298,7 @@ def begin_fence(active_run: ActiveRun, event_bus: EventBus) -> None:
     run = active_run.run
     if run is not None:
         active_run.fence = RunFence(run.id, run.starts)
-        event_bus.fence(run.session_id, active_run.fence, active_run.become_stale)
+        event_bus.session(run.session_id).fence(active_run.fence, active_run.become_stale)
 
 
 def subtract_usage(rows: Sequence[UsageRow], earlier: Sequence[UsageRow]) -> list[UsageRow]:

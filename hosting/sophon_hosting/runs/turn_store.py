@@ -91,7 +91,7 @@ class TurnStore:
         """Stage a write. Raises the error for which the store has refused an earlier one."""
         self.check_staged()
         own = replace(write, run_id=self.active_run.task_id)
-        self._staged.append(self.event_bus.stage(self.session_id, own))
+        self._staged.append(self.event_bus.session(self.session_id).stage(own))
 
     def check_staged(self) -> None:
         """Raise the error for which the store has refused a write for good."""
@@ -187,7 +187,7 @@ class TurnJournal:
         if entry.result is None:
             raise_refusal(self._turn.active_run.checkpoint)
         write = Write(WriteKind.CALL, partial(put_entry, run_id=run_id, entry=entry), self._turn.active_run.task_id)
-        await self._turn.event_bus.store(self._turn.session_id, write)
+        await self._turn.event_bus.session(self._turn.session_id).store(write)
 
 
 class TurnAudit:
@@ -225,7 +225,7 @@ class TurnApprovals:
         # Before anything is awaited, and without a waiter, so that the request stays staged as long as its event is
         # pending: whichever transaction stores the event stores the request too. A known request is not changed.
         insert = partial(_insert_when_stored, request=request, at=at, clock=self._turn.clock)
-        part = event_bus.stage(session_id, Write(WriteKind.APPROVAL, insert, active_run.task_id))
+        part = event_bus.session(session_id).stage(Write(WriteKind.APPROVAL, insert, active_run.task_id))
         await event_bus.flush(session_id)
         raise_refusal(part)
         raise_refusal(active_run.checkpoint)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from sophon_hosting.events import session_transactions
+from sophon_hosting.events import sequencer
 from tests.agents import ask, call
 from tests.hosting.agents.conftest import HostedShop
 
@@ -22,8 +22,8 @@ class Commits:
 
 @pytest.fixture
 def commits(monkeypatch: pytest.MonkeyPatch) -> Iterator[Commits]:
-    monkeypatch.setattr(session_transactions, "WRITE_BEHIND_SECONDS", 60.0)
-    monkeypatch.setattr(session_transactions, "TRACE_SECONDS", 60.0)
+    monkeypatch.setattr(sequencer, "WRITE_BEHIND_SECONDS", 60.0)
+    monkeypatch.setattr(sequencer, "TRACE_SECONDS", 60.0)
     commits = Commits()
     event.listen(Engine, "commit", commits)
     yield commits

@@ -463,9 +463,9 @@ async def test_the_outlet_hears_numbered_events(feed: EventBus, recorder: EventR
 async def test_the_fence_of_a_turn_that_ends_while_somebody_reads_leaves_no_sequencer(feed: EventBus) -> None:
     """A client that joins at the end of a turn holds the lock, and stores nothing that would forget the fence."""
     fence = RunFence("t", 1)
-    feed.fence("s", fence, lambda: None)
-    async with feed._acquire_sequencer("s"):
-        feed.release_fence("s", fence)
+    feed.session("s").fence(fence, lambda: None)
+    async with feed.session("s").hold():
+        feed.session("s").release_fence(fence)
     assert feed.session_count == 0
 
 

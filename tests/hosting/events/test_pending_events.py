@@ -3,7 +3,7 @@
 import pytest
 
 from sophon.events import Event, ReasoningChunk, StreamChunk, StreamReset
-from sophon_hosting.events.pending_events import PendingEvents
+from sophon_hosting.events.pending_events import EventBatch, PendingEvents
 from sophon_hosting.events.wire_event import to_logged_event
 
 
@@ -19,8 +19,8 @@ def reasoning(text: str, offset: int, reasoning_id: str = "r") -> ReasoningChunk
     return event
 
 
-def queue() -> PendingEvents:
-    return PendingEvents(to_logged_event, lambda event: True)
+def begin_batch(pending: PendingEvents) -> EventBatch:
+    return pending.begin_batch(to_logged_event, lambda event: True)
 
 
 def push(pending: PendingEvents, *events: Event) -> None:
@@ -30,7 +30,7 @@ def push(pending: PendingEvents, *events: Event) -> None:
 
 
 def drain(pending: PendingEvents) -> list[str]:
-    return [str(getattr(pending.popleft(), "text", "-")) for _ in range(len(pending))]
+    return [str(getattr(pending.popleft(), "text", "-")) for _ in range(len(pending.events))]
 
 
 @pytest.mark.parametrize(
@@ -45,22 +45,22 @@ def drain(pending: PendingEvents) -> list[str]:
     ],
 )
 def test_chunks_of_one_text_become_one_and_no_others(events: list[Event], texts: list[str]) -> None:
-    pending = queue()
+    pending = PendingEvents()
     push(pending, *events)
-    assert [str(getattr(event, "text", "-")) for event, _ in pending.begin_batch().pending] == texts
+    assert [str(getattr(event, "text", "-")) for event, _ in begin_batch(pending).pending] == texts
     assert drain(pending) == texts
 
 
 def test_a_chunk_that_comes_after_the_text_was_read_is_merged_too() -> None:
-    pending = queue()
+    pending = PendingEvents()
     push(pending, StreamReset(epoch=0, reason="retried"), chunk("a"), chunk("b"))
-    assert [row for _, row in pending.begin_batch().pending] == [None, None]
+    assert [row for _, row in begin_batch(pending).pending] == [None, None]
     push(pending, chunk("c"))
     assert drain(pending) == ["-", "abc"]
 
 
 def test_a_cleared_queue_forgets_what_was_merged() -> None:
-    pending = queue()
+    pending = PendingEvents()
     push(pending, chunk("a"), chunk("b"))
     pending.clear()
     push(pending, chunk("c"))
@@ -78,7 +78,7 @@ class Text(str):
 
 
 def test_merging_copies_no_text_at_each_chunk() -> None:
-    pending = queue()
+    pending = PendingEvents()
     Text.copied = 0
     for _ in range(10_000):
         push(pending, chunk(Text("four")))

@@ -15,20 +15,20 @@ def test_a_checkpoint_that_builds_on_a_refused_one_is_refused_after_it() -> None
     area, settled = StagedWrites(), list[str]()
     first, second = checkpoint("r", settled, "first"), checkpoint("r", settled, "second")
     other = checkpoint("other", settled, "other")
-    area.add(first)
-    taken = area.take()
-    area.add(second)
-    area.add(other)
+    area.parts.append(first)
+    taken, area.parts = area.parts, []
+    area.parts.append(second)
+    area.parts.append(other)
     area.give_back(taken, REFUSED)
     assert settled == [f"first {REFUSED}", f"second {REFUSED}"]
-    assert (second.error, area.take()) == (REFUSED, [other])
+    assert (second.error, area.parts) == (REFUSED, [other])
 
 
 def test_while_the_store_is_unavailable_checkpoints_stay_in_their_order() -> None:
     area, settled = StagedWrites(), list[str]()
     first, second = checkpoint("r", settled, "first"), checkpoint("r", settled, "second")
-    area.add(first)
-    taken = area.take()
-    area.add(second)
+    area.parts.append(first)
+    taken, area.parts = area.parts, []
+    area.parts.append(second)
     area.give_back(taken, StoreUnavailable("store", "full", "the disk is full"))
-    assert (settled, area.take()) == ([], [first, second])
+    assert (settled, area.parts) == ([], [first, second])

@@ -149,7 +149,7 @@ async def test_two_requests_of_a_polling_client_at_once_are_worked_off_in_their_
     await house.http.post(address, data='40{"token":"token-of-ada"}')
     async with house.http.get(address) as answer:
         assert (await answer.text()).startswith("40{")
-    async with house.host.event_bus._acquire_sequencer("s") as lane:
+    async with house.host.event_bus.session("s").hold() as lane:
         first = asyncio.create_task(house.http.post(address, data='421["join_session",{"session_id":"s"}]'))
         await house.settled(lambda: lane.lock_user_count == 2)
         second = asyncio.create_task(house.http.post(address, data='422["list_tasks",{}]'))

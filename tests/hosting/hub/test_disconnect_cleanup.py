@@ -141,7 +141,7 @@ async def test_what_waits_is_told_before_the_hub_stops(house) -> None:
 
 async def test_a_client_that_was_sent_away_while_it_was_joining_is_forgotten(house) -> None:
     async with house.raw() as raw:
-        async with house.host.event_bus._acquire_sequencer("s"):
+        async with house.host.event_bus.session("s").hold():
             await raw.say('421["join_session",{"session_id":"s"}]')
             await house.settled(lambda: house.host.event_bus._sequencers["s"].lock_user_count == 2)
             stopping = asyncio.create_task(house.hub.stop())

@@ -121,7 +121,7 @@ async def test_what_happens_while_somebody_joins_is_told_once(house, namespace: 
         await raw.next()
         await raw.say(f'42{namespace}1["join_session",{{"session_id":"s"}}]')
         await raw.next()
-        async with house.host.event_bus._acquire_sequencer("s") as lane:
+        async with house.host.event_bus.session("s").hold() as lane:
             await raw.say(f'42{namespace}2["join_session",{{"session_id":"s"}}]')
             await house.settled(lambda: lane.lock_user_count == 2)
             lane.push(TaskQueued(session_id="s", task_id="t", run_id="t", position=1))
@@ -131,7 +131,7 @@ async def test_what_happens_while_somebody_joins_is_told_once(house, namespace: 
         await house.host.event_bus.flush("s")
         later = [await raw.next()]
         if namespace:
-            assert not house.host.event_bus._sequencers["s"].transactions.has_pending
+            assert not house.host.event_bus._sequencers["s"].has_pending
         await raw.say(f'42{namespace}3["leave_session",{{"session_id":"s"}}]')
         while not (packet := await raw.next()).startswith(f"43{namespace}3"):
             later.append(packet)

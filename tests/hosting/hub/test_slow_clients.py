@@ -106,7 +106,7 @@ async def test_one_that_is_only_slow_is_told_the_whole_reply_in_fewer_pieces(hou
             await asyncio.sleep(0)
         words = [f"{number} " for number in range(2000)]
         for word in words:
-            house.host.event_bus._get_or_create_sequencer("s").publish(
+            house.host.event_bus.session("s").publisher.publish(
                 StreamChunk(session_id="s", task_id="t", run_id="t", epoch=0, text=word)
             )
         assert house.hub.statistics().buffered_bytes < 50_000

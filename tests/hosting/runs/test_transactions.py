@@ -30,7 +30,7 @@ from sophon.stores.unit_of_work import UnitOfWork, WriteKind
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import create_policy_cache
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
-from sophon_hosting.events import session_transactions
+from sophon_hosting.events import sequencer
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.active_runs import ActiveRun
@@ -87,8 +87,8 @@ def commits() -> Iterator[Commits]:
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written behind while a turn runs, however slow the machine is."""
-    monkeypatch.setattr(session_transactions, "WRITE_BEHIND_SECONDS", 60.0)
-    monkeypatch.setattr(session_transactions, "TRACE_SECONDS", 60.0)
+    monkeypatch.setattr(sequencer, "WRITE_BEHIND_SECONDS", 60.0)
+    monkeypatch.setattr(sequencer, "TRACE_SECONDS", 60.0)
 
 
 async def see_nothing(what: str) -> None:
@@ -446,20 +446,20 @@ async def test_the_outcome_is_stored_although_a_staged_checkpoint_is_refused(
     busy: Host, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finish, staged_runs = store.runs.finish, list[str]()
-    stage = busy.event_bus.stage
+    stage = sequencer.SessionSequencer.stage
 
     async def refuse_checkpoints(run_id, outcome, *, unit, **more):
         if taken(unit, WriteKind.CHECKPOINT, "state"):
             raise StoreError("store", "a checkpoint was refused")
         return await finish(run_id, outcome, unit=unit, **more)
 
-    def note(session_id, write, on_settled=None, **more):
+    def note(session, write, on_settled=None, **more):
         if write.kind is WriteKind.CHECKPOINT:
             staged_runs.append(write.run_id)
-        return stage(session_id, write, on_settled, **more)
+        return stage(session, write, on_settled, **more)
 
     monkeypatch.setattr(store.runs, "finish", refuse_checkpoints)
-    monkeypatch.setattr(busy.event_bus, "stage", note)
+    monkeypatch.setattr(sequencer.SessionSequencer, "stage", note)
     ended = await run(busy, "guess 1")
     assert (ended.status, ended.starts, staged_runs) == ("completed", 1, [ended.id] * ROUNDS)
     assert await store.runs.load_logs(ended.id) == {}
@@ -468,8 +468,8 @@ async def test_the_outcome_is_stored_although_a_staged_checkpoint_is_refused(
 async def test_an_event_that_no_transaction_takes_is_stored_behind(
     store: Store, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_transactions, "WRITE_BEHIND_SECONDS", 0.0)
-    monkeypatch.setattr(session_transactions, "TRACE_SECONDS", 0.0)
+    monkeypatch.setattr(sequencer, "WRITE_BEHIND_SECONDS", 0.0)
+    monkeypatch.setattr(sequencer, "TRACE_SECONDS", 0.0)
     await store.sessions.get_or_create("s", "ada")
     heard: asyncio.Queue[int | None] = asyncio.Queue()
     bus = EventBus(store.events, store.runs, clock)

@@ -72,7 +72,7 @@ def stage_checkpoint(event_bus: EventBus, active_run: ActiveRun, ctx: Context) -
             builder.revert(built)
 
     write = checkpoint_write(active_run.task_id, built.state, built.logs)
-    active_run.checkpoint = event_bus.stage(ctx.session_id, write, settle)
+    active_run.checkpoint = event_bus.session(ctx.session_id).stage(write, settle)
 
 
 async def suspend_run(event_bus: EventBus, runs: RunStore, active_run: ActiveRun, ctx: Context) -> Run:

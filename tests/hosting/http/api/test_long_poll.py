@@ -38,7 +38,9 @@ async def api(serve: Callable[..., Any]) -> Any:
     """A host whose time stands still, so that only a change can answer a request."""
     api = await serve(clock=VirtualClock(auto=False))
     bus, toolbox = api.host.event_bus, api.host.services.toolbox
-    api.listening = lambda: len(toolbox.listeners) + sum(len(each.listeners) for each in bus._sequencers.values())
+    api.listening = lambda: (
+        len(toolbox.listeners) + sum(len(each.publisher.listeners) for each in bus._sequencers.values())
+    )
     return api
 
 
