@@ -115,7 +115,8 @@ class Feature:
 
     `events` are the classes of the events that nothing but the feature emits, each as `module:class`: they are known
     wherever events are sent, stored and shown. `tables` are repositories with tables of their own, each a `StorePart`
-    as `module:class`; `HostStore.part` returns them. `sweep` deletes what is old of the feature's data. The ids of the
+    as `module:class`; `HostStore.part` returns them. `person_data` are what the export of a person has of
+    the feature, each a `PersonData` as `module:name`. `sweep` deletes what is old of the feature's data. The ids of the
     sessions that the feature makes begin with one of `session_prefixes` and a hyphen: no user's may. `page` of docs/ is
     about the feature.
     """
@@ -133,6 +134,7 @@ class Feature:
     middlewares: "Callable[[Services], Iterable[Middleware]] | None" = None
     events: Sequence[str] = ()
     tables: Sequence[str] = ()
+    person_data: Sequence[str] = ()
     sweep: "Sweep | None" = None
     session_prefixes: Sequence[str] = ()
     loops: "CreateLoops | None" = None

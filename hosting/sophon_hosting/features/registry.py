@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sophon.tools.tool import Tool
     from sophon_hosting.background_loops import CreateLoops
     from sophon_hosting.channels.outbound.chat_notices import ChatNotice
+    from sophon_hosting.features.person_data import PersonData
     from sophon_hosting.host import Host
     from sophon_hosting.operations.table import Registry
     from sophon_hosting.retention import Sweep
@@ -51,11 +52,11 @@ def load_features() -> tuple[Feature, ...]:
 
 def load_event_types(features: Iterable[Feature]) -> "list[type[Event]]":
     """Return the classes of the events of features, importing them, which makes them known by their names."""
-    return [load_class(path) for each in features for path in each.events]
+    return [load_object(path) for each in features for path in each.events]
 
 
-def load_class(path: str) -> Any:
-    """Return the class `module:class`, importing the module."""
+def load_object(path: str) -> Any:
+    """Return what `module:name` names, importing the module."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 
@@ -97,6 +98,11 @@ def list_middlewares(services: "Services") -> "list[Middleware]":
 def list_session_prefixes() -> list[str]:
     """Return the beginnings of the ids of the sessions that features make."""
     return [prefix for each in load_features() for prefix in each.session_prefixes]
+
+
+def list_person_data() -> "list[PersonData]":
+    """Return what the export of a person has of all features, in their order."""
+    return [load_object(path) for each in load_features() for path in each.person_data]
 
 
 def list_sweeps() -> "list[Sweep]":

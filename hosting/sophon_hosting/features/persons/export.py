@@ -1,10 +1,8 @@
 """Export of everything that is kept of a person, as JSON values of one kind each."""
 
 import base64
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import fields
-from datetime import UTC, datetime
-from enum import Enum
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC
 from functools import partial
 from typing import Any, Final
 
@@ -13,15 +11,14 @@ from sophon.stores.audit.audit_event import AuditFilter
 from sophon.stores.snapshots.stored_snapshot import StoredSnapshot
 from sophon.stores.usage.contract import Period
 from sophon.traces.serialization import trace_to_json
-from sophon_hosting.features.goals.stored_goals import stored_goals
+from sophon_hosting.features.person_data import ALL, to_json
 from sophon_hosting.features.persons.channel_notes import find_notes
 from sophon_hosting.features.persons.person_files import PersonFiles, PersonFolders
-from sophon_hosting.features.schedules.stored_schedules import stored_schedules
+from sophon_hosting.features.registry import list_person_data
 from sophon_hosting.features.sessions.session_export import session_record_to_json, session_summary_to_json
 from sophon_hosting.store.contract import HostStore
 
 FORMAT_VERSION: Final = 1
-ALL: Final = 1_000_000
 AUDIT_PAGE: Final = 1000
 
 
@@ -34,13 +31,14 @@ class PersonExport:
     async def read(self, person: str) -> AsyncIterator[dict[str, Any]]:
         """Yield one JSON value per thing, each with a `kind`, that of kind `person` first. Raises StoreError, OSError.
 
-        Kinds: session (with records and approvals), memory, task, goal, sub_agent, feedback, trajectory, trace,
-        preferences, grant, schedule, token (without its digest), usage, account, channel, snapshot (contents in
-        base64), attachment (content in base64), workspace, audit.
+        Kinds: session (with records and approvals), memory, task, sub_agent, feedback, trajectory, trace, those of
+        features (goal, schedule), preferences, grant, token (without its digest), usage, account, channel, snapshot
+        (contents in base64), attachment (content in base64), workspace, audit.
         """
         now = self._clock.now().isoformat()
         yield {"kind": "person", "version": FORMAT_VERSION, "person": person, "exported_at": now}
-        for part in (self._read_sessions, self._read_turns, self._read_rights, self._read_files, self._read_audit):
+        kept = (self._read_sessions, self._read_turns, self._read_features, self._read_rights, self._read_files)
+        for part in (*kept, self._read_audit):
             async for item in part(person):
                 yield item
 
@@ -71,8 +69,6 @@ class PersonExport:
             for said in await store.trajectories.list_feedback(run.id):
                 if said.principal == person:
                     yield {"kind": "feedback", **to_json(said)}
-        for goal in await stored_goals(store).list(owner=person, limit=ALL):
-            yield {"kind": "goal", "goal": goal.to_json()}
         for trajectory in await store.trajectories.list(principal=person, limit=ALL):
             yield {"kind": "trajectory", **trajectory.to_json()}
         for trace in await store.traces.list(principal=person, limit=ALL):
@@ -84,8 +80,6 @@ class PersonExport:
             yield {"kind": "preferences", "preferences": said}
         for grant in await store.grants.list_active(now, principal=person):
             yield {"kind": "grant", **to_json(grant)}
-        for schedule in await stored_schedules(store).list(owner=person):
-            yield {"kind": "schedule", "schedule": to_json(schedule)}
         for token in await store.api_tokens.list(person):
             yield {"kind": "token", **{name: part for name, part in to_json(token).items() if name != "digest"}}
         today = now.astimezone(UTC).date().isoformat()
@@ -94,6 +88,11 @@ class PersonExport:
         sessions = [each.id for each in await store.sessions.list(person)]
         for note in await find_notes(store.channel_state, person, sessions):
             yield {"note": note.kind, **to_json(note), "kind": "channel"}
+
+    async def _read_features(self, person: str) -> AsyncIterator[dict[str, Any]]:
+        for data in list_person_data():
+            for value in await data.read(self._store, person):
+                yield {"kind": data.kind, data.kind: value}
 
     async def _read_files(self, person: str) -> AsyncIterator[dict[str, Any]]:
         files = PersonFiles(self._folders, person)
@@ -119,21 +118,6 @@ class PersonExport:
             if len(page) < AUDIT_PAGE:
                 return
             before = page[-1].number
-
-
-def to_json(value: Any) -> Any:
-    """Return a record of a store as JSON values: times in ISO 8601."""
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(key): to_json(part) for key, part in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if isinstance(value, list | tuple | set | frozenset):
-        return [to_json(part) for part in value]  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, Enum):
-        return value.name.lower()
-    if hasattr(value, "__dataclass_fields__"):
-        return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
-    return value
 
 
 def _snapshot_to_json(snapshot: StoredSnapshot, contents: Sequence[bytes | None]) -> dict[str, Any]:

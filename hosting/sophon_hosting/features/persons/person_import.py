@@ -1,11 +1,9 @@
-"""Import of an export of a person: sessions with their files, memory, goals, schedules and preferences come back."""
+"""Import of an export of a person: sessions with their files, memory, preferences, and what features keep come back."""
 
 import base64
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Any, Final, cast, get_args
+from typing import Any, cast
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.attachments import Attachment, clean_name
@@ -16,33 +14,24 @@ from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.memories.long_term_memory import LongTermMemory
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn.option_checks import parse_planning_mode
-from sophon_hosting.features.goals.rules.budget import GoalBudget
-from sophon_hosting.features.goals.rules.goal import Goal
-from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.imports.conversation_import import UNKNOWN_ORIGIN
 from sophon_hosting.features.imports.sophon_export import parse_exported_record
 from sophon_hosting.features.persons.export import FORMAT_VERSION
 from sophon_hosting.features.persons.forgetting import check_person
-from sophon_hosting.features.schedules.occurrences import Recurrence
-from sophon_hosting.features.schedules.quiet_hours import check_quiet_hours
-from sophon_hosting.features.schedules.schedule import Misfire, QuietAction, Schedule, ScheduleKind
-from sophon_hosting.features.schedules.stored_schedules import stored_schedules
+from sophon_hosting.features.registry import list_person_data
 from sophon_hosting.store.contract import HostStore
-
-CLIENTS: Final = "hub"
-"""Channel of imported schedules: a chat that an export names may be another person's by now."""
-
-IMPORTED: Final = "imported; resume it if it is still wanted"
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """How many sessions, memory entries and goals were stored, and how many sessions were there already."""
+    """How many sessions, memory entries and, by kind, things of features were stored, and how many sessions were there
+    already.
+    """
 
     sessions: int
     memories: int
     known_sessions: int
-    goals: int = 0
+    added: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +63,14 @@ class _Contents:
 
     sessions: Sequence[_Session]
     entries: Sequence[object]
-    goals: Sequence[Goal]
-    schedules: Sequence[Schedule]
+    of_features: Mapping[str, Sequence[Any]]
+    """By kind, what `PersonData.parse` has returned."""
     preferences: Preferences | None
     attachments: Sequence[ImportedAttachment] = ()
 
 
 async def import_person(store: HostStore, memory: LongTermMemory, person: str, items: Sequence[object]) -> Imported:
-    """Store the sessions, the memory, the goals, the schedules and the preferences of an export as those of a person.
+    """Store the sessions, the memory, the preferences and what features keep (`PersonData`) as those of a person.
 
     A session, goal or schedule whose id exists stays as it is, and so do preferences that the person has.
 
@@ -112,10 +101,11 @@ async def import_person(store: HostStore, memory: LongTermMemory, person: str, i
         new.append(session)
     for session in new:
         await _join_family(store, session, person)
-    added = [await _add_goal(store, goal, person) for goal in found.goals]
-    for schedule in found.schedules:
-        await import_schedule(store, person, schedule)
-    return Imported(stored, memories, len(found.sessions) - stored, sum(added))
+    added = {
+        data.kind: sum([await data.add(store, value, person) for value in found.of_features[data.kind]])
+        for data in list_person_data()
+    }
+    return Imported(stored, memories, len(found.sessions) - stored, added)
 
 
 async def _join_family(store: HostStore, session: _Session, person: str) -> None:
@@ -127,35 +117,11 @@ async def _join_family(store: HostStore, session: _Session, person: str) -> None
         await store.sessions.join_family(session.id, session.family, session.forked_from, session.forked_at)
 
 
-async def _add_goal(store: HostStore, goal: Goal, person: str) -> bool:
-    """Store a goal unless its id exists. It does nothing until a person resumes it, with the limits of this host."""
-    if await stored_goals(store).find(goal.id) is not None:
-        return False
-    await store.sessions.get_or_create(goal.work_session_id, person)
-    return await stored_goals(store).add(goal) is not None
-
-
-def _parse_goal(data: Mapping[str, Any], person: str) -> Goal:
-    goal = Goal.from_json(data)
-    if not isinstance(goal.id, str) or not goal.id or not isinstance(goal.title, str):  # pyright: ignore[reportUnnecessaryIsInstance] - JSON
-        raise ValueError("a goal needs an id and a title, both texts")
-    nodes = tuple(node.stop() if node.status == "running" else node for node in goal.nodes)
-    mine = replace(
-        goal, owner=person, nodes=nodes, autonomy="Semi", channel="local", origin={}, limits=GoalBudget(), reported=True
-    )
-    if not mine.is_live:
-        return mine
-    at = mine.updated_at or mine.created_at
-    if at is None:
-        raise ValueError("a goal needs the time of its last change")
-    return mine.pause("person", "imported: resume it to go on", at, limit=timedelta(minutes=10))
-
-
 def _parse(items: Sequence[object], person: str) -> _Contents:
     sessions: list[_Session] = []
-    schedules: list[Schedule] = []
     entries: list[object] = []
-    goals: list[Goal] = []
+    by_kind = {each.kind: each for each in list_person_data()}
+    of_features: dict[str, list[Any]] = {kind: [] for kind in by_kind}
     preferences: Preferences | None = None
     attachments: list[ImportedAttachment] = []
     for number, item in enumerate(items, 1):
@@ -165,19 +131,17 @@ def _parse(items: Sequence[object], person: str) -> _Contents:
                 _check_version(found["version"])
             elif found["kind"] == "session":
                 sessions.append(_parse_session(found))
-            elif found["kind"] == "schedule":
-                schedules.append(parse_schedule(found["schedule"]))
             elif found["kind"] == "memory":
                 entries.append(found["entry"])
-            elif found["kind"] == "goal":
-                goals.append(_parse_goal(found["goal"], person))
             elif found["kind"] == "attachment":
                 attachments.append(parse_attachment(found))
             elif found["kind"] == "preferences":
                 preferences = Preferences.from_json(found["preferences"])
+            elif (data := by_kind.get(found["kind"])) is not None:
+                of_features[data.kind].append(data.parse(found[data.kind], person))
         except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"item {number} cannot be imported, and nothing was: {_describe_problem(error)}") from None
-    return _Contents(sessions, entries, goals, schedules, preferences, attachments)
+    return _Contents(sessions, entries, of_features, preferences, attachments)
 
 
 def _to_object(item: object) -> Mapping[str, Any]:
@@ -232,35 +196,3 @@ async def import_attachments(
         if session_id in file.sessions and file.content:
             with suppress(NotFound):
                 await store.attachments.add(file.attachment, file.content, owner=person, session_id=session_id)
-
-
-def parse_schedule(item: Mapping[str, Any]) -> Schedule:
-    """Return the schedule of an export, paused. Raises KeyError, TypeError, ValueError, InputError."""
-    kind, misfire, action = item["kind"], item["misfire"], item["quiet_action"]
-    if kind not in get_args(ScheduleKind) or misfire not in get_args(Misfire) or action not in get_args(QuietAction):
-        raise ValueError(f"a schedule of kind {kind!r}, {misfire!r}, {action!r} is not known")
-    created_at = datetime.fromisoformat(item["created_at"])
-    texts = {name: item[name] for name in ("id", "session_id", "text", "expression", "time_zone", "title")}
-    if created_at.tzinfo is None or not all(isinstance(each, str) for each in texts.values()):
-        raise ValueError("a schedule needs texts and a time with a zone")
-    Recurrence(kind, texts["expression"], texts["time_zone"], created_at).find_next(created_at)
-    return Schedule(
-        **texts,
-        kind=kind,
-        misfire=misfire,
-        quiet_hours=check_quiet_hours(str(item["quiet_hours"])),
-        quiet_action=action,
-        owner="",
-        channel=CLIENTS,
-        created_at=created_at,
-        created_by="",
-        state="paused",
-        reason=IMPORTED,
-    )
-
-
-async def import_schedule(store: HostStore, person: str, schedule: Schedule) -> None:
-    """Store a schedule as the person's, if its session is theirs; one that exists stays as it is."""
-    session = await store.sessions.find(schedule.session_id)
-    if session is not None and session.owner == person:
-        await stored_schedules(store).add(replace(schedule, owner=person, created_by=person))

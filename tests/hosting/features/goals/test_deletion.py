@@ -108,11 +108,11 @@ async def test_goals_are_exported_imported_and_forgotten(world: World, tmp_path:
     assert await world.store.sessions.list() == []
 
     stored = await import_person(world.store, memory, "eva", items)
-    assert stored.goals == 2
+    assert stored.added["goal"] == 2
     again = {found.description: found for found in await stored_goals(world.store).list(owner="eva")}
     assert (again["Pay the Xylophonist"].state, again["Wait"].state) == ("completed", "paused")
     assert {found.autonomy for found in again.values()} == {"Semi"}
-    assert (await import_person(world.store, memory, "eva", items)).goals == 0
+    assert (await import_person(world.store, memory, "eva", items)).added["goal"] == 0
 
 
 @pytest.mark.parametrize("wrong", [{}, {"id": "x"}, None, {"id": 5}])
