@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any, Final, Self
 
 from sophon.chain.pipeline import Pipeline
+from sophon.clock import Clock
 from sophon.errors import CompositionError
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
-from sophon.security_services import SecurityServices
 from sophon.services import Services
 from sophon.stores.rate_windows.shared_windows import SharedWindows
 from sophon.task_types import TaskType
@@ -111,95 +111,104 @@ class Host:
         channel_names: Iterable[str] = (),
         list_detached_channels: Callable[[], list[str]] = list,
     ) -> None:
+        # What the services get of the host: it is made of the store and the clock.
+        store, clock = extend_store(services.store), services.clock
+        services = services.with_parts(store=store)
+        self.fanout: HostFanout = fanout or NoFanout()
+        """Messages to and from the other host processes; opened and closed with the host."""
+        self.membership = membership or GroupMembership(services)
+        """Which of several processes this one is, and what only it may do."""
+        self.queue: TaskQueue = queue or build_memory_queue(services, is_shared=several_users)
+        self.queue_health = QueueHealth(clock)
+        """Whether the server of the queue can be reached."""
+        self.active_runs = ActiveRuns()
+        """The runs whose turns this process runs now."""
+        self.tool_errors = ToolErrors(services.events, clock)
+        """Last errors of tools, by session."""
+        self.event_bus = self._create_event_bus(store, services, build_event_row)
+        self._trace_export = TraceExport(services)
+        self._outcome_writer = self._create_outcome_writer(store, services, build_outbound, record_use)
+        operators = frozenset(approvers) | {STORE_OPERATOR}  # whoever can open the store, with `StoredCaller`
+        policy = OperatorPolicy(operators, several_users, services.settings.approval.four_eyes)
+        held = PendingQuestions()
+        self._gate = self._create_gate(store, clock, held, policy)
+
+        # Everything else is made of the complete services.
+        services = self.services = self._complete_services(store, services, policy)
+        """What the turns of this host use; the services that were passed know nothing of the host."""
+        self.pipelines = _build_pipelines(chain, services)
+        """The chains as they were composed, without the host's own middlewares; see `replace_chain`."""
+        self.execution = self._create_execution(held, prepare)
+        """The worker, and what surrounds it."""
+        self.signals = RunSignals(self.fanout, self.execution.reconciler.notice_signal)
+        """Tells other processes that the store has something for a run, and receives that from them."""
+        self.approvals = self._create_approval_service(held)
+        self._cancellation = self._create_cancellation()
+        work = [create(services, self.event_bus) for create in session_work]
+        self._deletion = SessionDeletion(services, self.event_bus, self.active_runs, self.queue, self.cancel, work)
+        self.acceptance = self._create_acceptance()
+        """Stores messages as runs; see `accept`."""
+        self.feedback = FeedbackRecorder(services, self.event_bus)
+        self.session_changes = SessionChanges(store.sessions, self.event_bus, self.fanout)
+        """Renamed, pinned and archived sessions."""
+        self.store_monitor = StoreMonitor(store, clock)
+        self._loops, self._create_loops, self._sweeps = BackgroundLoops(self.membership), tuple(loops), sweeps
+
+        # What clients, channels and features find here.
+        self.off_the_record = off_the_record
+        """The `OffTheRecordHost`; None: no conversations off the record."""
+        self.feature_services = FeatureServices()
+        """Services of the features that are created for this host."""
         self.channel_names: AbstractSet[str] = CHANNEL_NAMES | {*channel_names, *session_prefixes}
         """Names of the channels, enabled or not, and prefixes of features: no user's session id begins with one."""
         self.list_detached_channels = list_detached_channels
         """Names of the channels that could not be started several times in a row."""
-        self.feature_services = FeatureServices()
-        """Services of the features that are created for this host."""
-        self.off_the_record = off_the_record
-        """The `OffTheRecordHost`; None: no conversations off the record."""
-        self.fanout: HostFanout = fanout or NoFanout()
-        """Messages to and from the other host processes; opened and closed with the host."""
-        store, clock = extend_store(services.store), services.clock
-        services = services.with_parts(store=store)
-        self.membership = membership or GroupMembership(services)
-        """Which of several processes this one is, and what only it may do."""
-        self.queue: TaskQueue = queue or build_memory_queue(services, is_shared=several_users)
-        operators = frozenset(approvers) | {STORE_OPERATOR}  # whoever can open the store, with `StoredCaller`
-        policy = OperatorPolicy(operators, several_users, services.settings.approval.four_eyes)
-        self.queue_health = QueueHealth(clock)
-        """Whether the server of the queue can be reached."""
-        active_runs = self.active_runs = ActiveRuns()
-        """The runs whose turns this process runs now."""
-        self.tool_errors = ToolErrors(services.events, clock)
-        """Last errors of tools, by session."""
-        sink = ApprovalTaps(self.tool_errors, active_runs) if services.settings.traces.enabled else self.tool_errors
-        event_bus = self.event_bus = EventBus(
-            store.events,
-            store.runs,
-            clock,
-            sink,
-            store.sessions,
-            build_event_row,
-            self.fanout,
-            active_runs.find_start,
-            before_deletion=[self.tool_errors.forget_session],
-        )
-        self._trace_export = TraceExport(services)
-        self._outcome_writer = self._create_outcome_writer(store, services, build_outbound, record_use)
-        held = PendingQuestions()
-        self._gate = StoreApprovalGate(
-            store,
-            clock,
-            active_runs,
-            policy=policy,
-            events=event_bus,
-            held=held,
-            load_events=event_bus.load_run_events if self.queue.is_shared else event_bus.wait_until_published,
-        )
-        services = self.services = services.with_parts(
-            approvals=self._gate,
-            events=event_bus,
-            turn_log=RunTurnLog(active_runs, self._outcome_writer, store, event_bus),
-            security=self._create_security(store, services.security, policy),
-        )
-        """What the turns of this host use; the services that were passed know nothing of the host."""
-        if (agents := services.assistant.agents) is not None:
-            agents = agents.with_chains(AgentChains(services, active_runs, event_bus).find)
-            services = self.services = services.with_parts(assistant=replace(services.assistant, agents=agents))
-        self.pipelines = _build_pipelines(chain, services)
-        """The chains as they were composed, without the host's own middlewares; see `replace_chain`."""
-        execution = self.execution = self._create_execution(held, prepare)
-        """The worker, and what surrounds it."""
-        self.signals = RunSignals(self.fanout, execution.reconciler.notice_signal)
-        """Tells other processes that the store has something for a run, and receives that from them."""
-        self.approvals = self._create_approval_service(held)
-        self._cancellation = RunCancellation(services, self.queue, active_runs, execution.terminator, self.signals.send)
-        work = [create(services, event_bus) for create in session_work]
-        self._deletion = SessionDeletion(services, event_bus, active_runs, self.queue, self.cancel, work)
-        accepted_runs, gate = execution.accepted_runs, self._deletion.gate
-        self.acceptance = RunAcceptance(services, self.queue, event_bus, gate, accepted_runs, self.queue_health)
-        """Stores messages as runs; see `accept`."""
-        self._loops, self._create_loops, self._sweeps = BackgroundLoops(self.membership), tuple(loops), sweeps
-        self.store_monitor = StoreMonitor(store, clock)
-        self.session_changes = SessionChanges(store.sessions, event_bus, self.fanout)
-        """Renamed, pinned and archived sessions."""
-        self.feedback = FeedbackRecorder(services, event_bus)
+        self.outbox_changes = OutboxChanges()
+        """Wakes what sends outbound entries, for those that were put back."""
         self.direct_chains = DirectChains()
         """Chain of direct calls, without the host's own middlewares; it says whether there can be one."""
         self.unattended_starts = KeyLocks[str]()
         """Held from the question whether a limit of a person is left (`Goals.Limits`) until what counts is stored."""
         self.replaying: set[str] = set()
         """Users of whom a turn is replayed now."""
-        self.outbox_changes = OutboxChanges()
-        """Wakes what sends outbound entries, for those that were put back."""
 
-    def _create_security(
-        self, store: HostStore, security: SecurityServices, policy: OperatorPolicy
-    ) -> SecurityServices:
+    def _create_event_bus(self, store: HostStore, services: Services, build_row: RowBuilder) -> EventBus:
+        errors = self.tool_errors
+        return EventBus(
+            store.events,
+            store.runs,
+            services.clock,
+            ApprovalTaps(errors, self.active_runs) if services.settings.traces.enabled else errors,
+            store.sessions,
+            build_row,
+            self.fanout,
+            self.active_runs.find_start,
+            before_deletion=[errors.forget_session],
+        )
+
+    def _create_gate(
+        self, store: HostStore, clock: Clock, held: PendingQuestions, policy: OperatorPolicy
+    ) -> StoreApprovalGate:
+        bus = self.event_bus
+        load_events = bus.load_run_events if self.queue.is_shared else bus.wait_until_published
+        return StoreApprovalGate(
+            store, clock, self.active_runs, policy=policy, events=bus, held=held, load_events=load_events
+        )
+
+    def _complete_services(self, store: HostStore, services: Services, policy: OperatorPolicy) -> Services:
+        """Return the services with gate, events, turn log and operators of the host, and the chains of agents."""
+        security = services.security
         windows = SharedWindows(store.rate_windows) if self.membership.is_shared else security.rate_windows
-        return replace(security, operator_policy=policy, rate_windows=windows)
+        complete = services.with_parts(
+            approvals=self._gate,
+            events=self.event_bus,
+            turn_log=RunTurnLog(self.active_runs, self._outcome_writer, store, self.event_bus),
+            security=replace(security, operator_policy=policy, rate_windows=windows),
+        )
+        if (agents := complete.assistant.agents) is None:
+            return complete
+        chains = AgentChains(complete, self.active_runs, self.event_bus)
+        return complete.with_parts(assistant=replace(complete.assistant, agents=agents.with_chains(chains.find)))
 
     def _create_outcome_writer(
         self, store: HostStore, services: Services, build_outbound: OutboundBuilder, record_use: RecordUse | None
@@ -221,6 +230,14 @@ class Host:
             prepare=prepare,
             takes_runs=self.membership.runs_turns,
         )
+
+    def _create_cancellation(self) -> RunCancellation:
+        terminator = self.execution.terminator
+        return RunCancellation(self.services, self.queue, self.active_runs, terminator, self.signals.send)
+
+    def _create_acceptance(self) -> RunAcceptance:
+        accepted_runs, gate = self.execution.accepted_runs, self._deletion.gate
+        return RunAcceptance(self.services, self.queue, self.event_bus, gate, accepted_runs, self.queue_health)
 
     def _create_approval_service(self, held: PendingQuestions) -> ApprovalService:
         services, store = self.services, host_store(self.services)
