@@ -12,7 +12,7 @@ from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.cancellation import Cancellation
 from sophon.clock import Stopwatch
 from sophon.context.message_list import MessageList
-from sophon.context.scoped_hooks import AddedHook, PushedLayers, check_function
+from sophon.context.scoped_hooks import AddedHook, PushedLayers, no_function
 from sophon.context.services import TurnServices
 from sophon.context.state import Step, TurnState
 from sophon.context.tool_limiter import ToolLimiter
@@ -283,7 +283,8 @@ class Context(TurnState):
 
         Without the removal a chain that is entered again would apply the layer twice.
         """
-        check_function("call_layer", layer)
+        if not callable(layer):
+            raise no_function("call_layer", layer)
         if overhead is None:
             return PushedLayers((self.call_layers, layer))
         return PushedLayers((self.call_layers, layer), (self.request_overheads, overhead))
@@ -294,17 +295,20 @@ class Context(TurnState):
         It sees requests as the model gets them, behind all call layers, and responses as the model gives them. Plan
         steps and sub-agents that begin within the block have it, too.
         """
-        check_function("model_hook", hook)
+        if not callable(hook):
+            raise no_function("model_hook", hook)
         return PushedLayers((self.model_hooks, hook))
 
     def tool_check(self, check: ToolCheck) -> AbstractContextManager[None]:
         """Add a check of each tool call immediately before it runs, and remove it at the end of the block."""
-        check_function("tool_check", check)
+        if not callable(check):
+            raise no_function("tool_check", check)
         return AddedHook(self, "tool_checks", check)
 
     def result_hook(self, hook: ResultHook) -> AbstractContextManager[None]:
         """Add a function that gets the result of each call that ran, and remove it at the end of the block."""
-        check_function("result_hook", hook)
+        if not callable(hook):
+            raise no_function("result_hook", hook)
         return AddedHook(self, "result_hooks", hook)
 
     @property

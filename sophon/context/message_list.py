@@ -41,11 +41,13 @@ class MessageList(list[Message]):
         self[same:] = messages[same:]
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        self._note_change(self._first_index(key))
+        if self.unchanged:
+            self._note_change(self._first_index(key))
         super().__setitem__(key, value)
 
     def __delitem__(self, key: SupportsIndex | slice, /) -> None:
-        self._note_change(self._first_index(key))
+        if self.unchanged:
+            self._note_change(self._first_index(key))
         super().__delitem__(key)
 
     def __imul__(self, count: SupportsIndex, /) -> Self:
@@ -60,7 +62,8 @@ class MessageList(list[Message]):
 
     def pop(self, position: SupportsIndex = -1, /) -> Message:
         """See `list.pop`."""
-        self._note_change(self._first_index(position))
+        if self.unchanged:
+            self._note_change(self._first_index(position))
         return super().pop(position)
 
     def remove(self, message: Message, /) -> None:

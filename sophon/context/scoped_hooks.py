@@ -5,10 +5,9 @@ from typing import Any
 from sophon.errors import ChainError
 
 
-def check_function(method: str, function: object) -> None:
-    """Raise ChainError for a layer or hook that cannot be called."""
-    if not callable(function):
-        raise ChainError(f"ctx.{method}({function!r:.60}) takes a function")
+def no_function(method: str, given: object) -> ChainError:
+    """Return the error for a layer or hook that cannot be called."""
+    return ChainError(f"ctx.{method}({given!r:.60}) takes a function")
 
 
 class PushedLayers:

@@ -11,14 +11,13 @@ from sophon.events import ApprovalRequested, ApprovalResolved, Event, EventSink,
 from sophon.stores.traces.sql import TraceStore, add_traces
 from sophon.stores.traces.trace_write import TraceWrite
 from sophon.stores.unit_of_work import Write, WriteKind
-from sophon.traces.recorder import TraceEnd
 from sophon.traces.trace import Trace
 from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id, parse_traceparent
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.store.events.logged_event import LoggedEvent, merge_traces
 from sophon_hosting.store.events.sql import EventLog
 from sophon_hosting.store.runs.contract import Run
-from sophon_middlewares.traces.trace import TraceOrigin, build_trace, describe_response
+from sophon_middlewares.traces.trace import TraceOrigin, build_trace
 
 TRACEPARENT_OPTION = "traceparent"
 """Option of a run: the header of who sent its message."""
@@ -62,30 +61,16 @@ def _parse(logged: LoggedEvent) -> Event | None:
 
 def build_outcome_trace(ctx: Context, end: TurnEnd) -> Trace | None:
     """Return the trace of a turn that has this end; None if it is not recorded."""
-    if ctx.recorder is None:
-        return None
-    found = describe_response(ctx, end.response)
-    status, reason = end.status, found.finish_reason
     error = {name: end.error[name] for name in ("code", "message") if name in end.error}
-    return build_trace(
-        ctx,
-        TraceEnd(
-            status=status,
-            active_seconds=found.active_seconds,
-            finish_reason=reason,
-            error=error,
-            iterations=found.iterations,
-            usage=found.usage,
-        ),
-    )
+    return build_trace(ctx, end.status, end.response.finish_reason if end.response is not None else "", error)
 
 
 def build_live_trace(active_run: ActiveRun) -> Trace | None:
     """Return the trace of a running turn up to now; None if it is not recorded, or has not begun."""
     ctx = active_run.ctx
-    if ctx is None or ctx.recorder is None or active_run.is_concluded:
+    if ctx is None or active_run.is_concluded:
         return None
-    return build_trace(ctx, TraceEnd(status="running", active_seconds=ctx.stopwatch.seconds, iterations=ctx.iteration))
+    return build_trace(ctx, "running")
 
 
 async def find_outcome_trace(

@@ -1,6 +1,6 @@
 """Parts of the store as a turn on a host sees it: writes that share the transactions of the turn's session."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -13,7 +13,6 @@ from sophon.clock import Clock
 from sophon.errors import StoreUnavailable
 from sophon.messages import ToolResult
 from sophon.services import Services
-from sophon.stores.audit.audit_event import AuditEvent
 from sophon.stores.audit.sql import AuditStore
 from sophon.stores.health import StoreHealth
 from sophon.stores.run_fence import RunFence
@@ -69,9 +68,11 @@ class TurnStore:
         return part
 
     @cached_property
-    def audit(self) -> "TurnAudit":
-        """The audit log."""
-        return TurnAudit(self.active_run, self._store.audit.over(partial(TurnDatabase, self)))
+    def audit(self) -> AuditStore:
+        """The audit log; the chat of the turn's entries is that of its run."""
+        audit, run = self._store.audit.over(partial(TurnDatabase, self)), self.active_run.run
+        audit.chat = str(run.origin.get("chat") or "") if run is not None else ""
+        return audit
 
     @cached_property
     def journal(self) -> "TurnJournal":
@@ -188,22 +189,6 @@ class TurnJournal:
             raise_refusal(self._turn.active_run.checkpoint)
         write = Write(WriteKind.CALL, partial(put_entry, run_id=run_id, entry=entry), self._turn.active_run.task_id)
         await self._turn.event_bus.session(self._turn.session_id).store(write)
-
-
-class TurnAudit:
-    """Audit log of a turn: the chat of its entries is that of the run."""
-
-    def __init__(self, active_run: ActiveRun, audit: AuditStore) -> None:
-        self._active_run, self._audit = active_run, audit
-
-    async def append(self, events: Sequence[AuditEvent]) -> None:
-        """See `AuditStore.append`. Raises the error for which the store has refused an earlier entry."""
-        run = self._active_run.run
-        chat = str(run.origin.get("chat") or "") if run is not None else ""
-        await self._audit.append([replace(event, chat=chat) for event in events])
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._audit, name)
 
 
 class TurnApprovals:

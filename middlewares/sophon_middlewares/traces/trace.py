@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
@@ -14,12 +14,12 @@ from sophon.errors import SophonError, StoreError
 from sophon.events import Event
 from sophon.extensions import Key
 from sophon.failure_log import log_failure
-from sophon.messages import Response, Usage
 from sophon.security import describe_error
 from sophon.stores.contract import Store
 from sophon.stores.traces.trace_write import TraceWrite
 from sophon.traces.recorder import MAX_ENTRIES, TracedTurn, TraceEnd, TraceRecorder
 from sophon.traces.trace import Trace as TurnTrace
+from sophon.traces.trace import TraceStatus
 from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id
 
 log = logging.getLogger("sophon")
@@ -91,12 +91,12 @@ class Trace:
         try:
             await next(ctx)
         except (Exception, asyncio.CancelledError) as error:
-            await self._keep(ctx, describe_failure(ctx, error))
+            await self._keep(ctx, build_failure_trace(ctx, error))
             raise
-        await self._keep(ctx, describe_response(ctx, ctx.response))
+        reason = ctx.response.finish_reason if ctx.response is not None else ""
+        await self._keep(ctx, build_trace(ctx, "suspended" if reason == "suspended" else "completed", reason))
 
-    async def _keep(self, ctx: Context, end: TraceEnd) -> None:
-        trace = build_trace(ctx, end)
+    async def _keep(self, ctx: Context, trace: TurnTrace | None) -> None:
         ctx.recorder = None
         if trace is None:
             return
@@ -141,16 +141,26 @@ async def load_earlier_starts(
     return earlier, later[-MAX_ENTRIES:]
 
 
-def build_trace(ctx: Context, end: TraceEnd) -> TurnTrace | None:
-    """Return the trace of a turn up to now; None if it is not recorded, or its trace cannot be built."""
+def build_trace(
+    ctx: Context, status: TraceStatus, finish_reason: str = "", error: Mapping[str, str] | None = None
+) -> TurnTrace | None:
+    """Return the trace of a turn up to now, with this end; None if it is not recorded, or its trace cannot be built."""
     if ctx.recorder is None:
         return None
-    registry = ctx.services.registry
+    registry, metered = ctx.services.registry, ctx.tally.metered
 
     def find_risk(name: str) -> str:
         tool = registry.get(name)
         return "" if tool is None else tool.risk.name.lower()
 
+    end = TraceEnd(
+        status=status,
+        active_seconds=ctx.stopwatch.seconds,
+        finish_reason=finish_reason,
+        error=error or {},
+        iterations=ctx.iteration,
+        usage=metered.to_usage() if metered.calls else None,
+    )
     try:
         times = ctx.get(STAGE_TIMES)
         return ctx.recorder.build(end, find_risk=find_risk, redact=ctx.redactor, stage_times=times)
@@ -159,32 +169,9 @@ def build_trace(ctx: Context, end: TraceEnd) -> TurnTrace | None:
         return None
 
 
-def describe_response(ctx: Context, response: Response | None) -> TraceEnd:
-    """Return how a turn with this response ended."""
-    reason = response.finish_reason if response is not None else ""
-    return TraceEnd(
-        status="suspended" if reason == "suspended" else "completed",
-        active_seconds=ctx.stopwatch.seconds,
-        finish_reason=reason,
-        iterations=ctx.iteration,
-        usage=_metered(ctx),
-    )
-
-
-def describe_failure(ctx: Context, error: BaseException) -> TraceEnd:
-    """Return how a turn that raised ended."""
-    failed = isinstance(error, Exception)
+def build_failure_trace(ctx: Context, error: BaseException) -> TurnTrace | None:
+    """Return the trace of a turn that raised, as `build_trace` does."""
+    if not isinstance(error, Exception):
+        return build_trace(ctx, "cancelled", "cancelled")
     code = error.code if isinstance(error, SophonError) else "internal"
-    return TraceEnd(
-        status="failed" if failed else "cancelled",
-        active_seconds=ctx.stopwatch.seconds,
-        finish_reason="error" if failed else "cancelled",
-        error={"code": code, "message": describe_error(error)} if isinstance(error, Exception) else {},
-        iterations=ctx.iteration,
-        usage=_metered(ctx),
-    )
-
-
-def _metered(ctx: Context) -> Usage | None:
-    metered = ctx.tally.metered
-    return metered.to_usage() if metered.calls else None
+    return build_trace(ctx, "failed", "error", {"code": code, "message": describe_error(error)})

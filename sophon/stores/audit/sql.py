@@ -1,6 +1,7 @@
 """SQL audit log: a row per entry, and one row with the ends of the chain, which an appending transaction locks."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -55,11 +56,14 @@ class AuditStore(TurnRepository):
     """Repository of the audit log. No operation changes an entry, except that its texts are blanked."""
 
     kind = WriteKind.AUDIT
+    chat = ""
+    """Chat that the appended entries get; "": their own."""
 
     async def append(self, events: Sequence[AuditEvent]) -> None:
         """Append entries to the chain, all or none; ValueError for a time without a zone."""
-        if events:
-            await self._add(partial(append_audit_events, events=tuple(events)))
+        own = [replace(event, chat=self.chat) for event in events] if self.chat else tuple(events)
+        if own:
+            await self._add(partial(append_audit_events, events=own))
 
     async def list_entries(
         self, wanted: AuditFilter = ALL_ENTRIES, *, before: int | None = None, limit: int = 100

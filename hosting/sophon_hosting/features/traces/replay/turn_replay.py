@@ -29,7 +29,7 @@ from sophon_hosting.features.traces.replay.store import create_replay_store
 from sophon_hosting.host_chain import build_named_chain, build_pipelines, place_model_hooks
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.chains import CHAINS
-from sophon_middlewares.traces.trace import build_trace, describe_failure, describe_response
+from sophon_middlewares.traces.trace import build_failure_trace, build_trace
 
 log = logging.getLogger("sophon")
 
@@ -110,14 +110,17 @@ async def replay_turn(services: Services, turn: RecordedTurn, request: ReplayReq
     recorder = ctx.recorder
     response, failure = await _run(chains, ctx, view)
     ctx.recorder = recorder
-    end = describe_response(ctx, response) if failure is None else describe_failure(ctx, failure)
-    trace = build_trace(ctx, end)
+    reason = response.finish_reason
+    if failure is None:
+        trace = build_trace(ctx, "suspended" if reason == "suspended" else "completed", reason)
+    else:
+        trace = build_failure_trace(ctx, failure)
     if trace is None:  # the recorder could not fold what it has; the log says why
         raise SophonError("the replay ran, but its trace could not be built; see the log")
     return ReplayedTurn(
         chain=request.chain or view.settings.chain.factory or view.settings.chain.name,
         answer=response.full_text,
-        finish_reason=end.finish_reason,
+        finish_reason=trace.finish_reason,
         trace=trace,
         asked=tuple(gate.asked),
         reused=results.reused,
