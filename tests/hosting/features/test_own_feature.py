@@ -18,7 +18,16 @@ ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "own-feature.md"
 EXAMPLE = ROOT / "docs" / "examples" / "load"
 FILE = re.compile(r"^```(?:py|toml)\n# (\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TEST = re.compile(r"^```py\n(from .*?)^```", re.MULTILINE | re.DOTALL)
 PATIENCE_SECONDS = 120
+
+RUN_TESTS = """
+import asyncio
+for name, test in [*vars().items()]:
+    if name.startswith("test_"):
+        asyncio.run(test())
+        print(name)
+"""
 
 
 def test_the_page_shows_every_file_of_the_example_as_it_is() -> None:
@@ -70,6 +79,12 @@ def run(installed: Path, *arguments: str) -> str:
     )
     assert found.returncode == 0, found.stderr
     return found.stdout
+
+
+def test_the_tests_of_the_page_pass(installed: Path) -> None:
+    program = "\n".join([*TEST.findall(PAGE.read_text()), RUN_TESTS])
+    passed = run(installed, "-W", "error", "-c", program).split()
+    assert passed == ["test_the_load_is_measured_each_minute", "test_an_operator_reads_the_load"]
 
 
 @pytest.fixture(scope="module")
