@@ -16,7 +16,7 @@ from sophon.composition.part_factories import (
     needs_embedder,
     to_providers,
 )
-from sophon.composition.setting_references import find_taken_server_ids, find_unknown_tools
+from sophon.composition.setting_references import find_taken_tool_prefixes, find_unknown_tools
 from sophon.context.turn_log import TurnLog
 from sophon.errors import SettingsError
 from sophon.events import EventSink
@@ -93,7 +93,7 @@ class _PartsBuilder:
             problems += find_unknown_tools(settings, parts.tools)
         if providers is not None:
             problems += find_unknown_models(settings, providers, parts.embedder)
-        problems += find_shield_problems(settings, self._folder) + find_taken_server_ids(settings, parts.tools)
+        problems += find_shield_problems(settings, self._folder) + find_taken_tool_prefixes(settings, parts.tools)
         if problems:
             needs_environment = not self._uses_defaults and any("environment variable" in each for each in problems)
             raise SettingsError([*problems, *([REMEDY] if needs_environment else [])])

@@ -15,17 +15,17 @@ from sophon.settings.validation_errors import suggest_nearest
 from sophon.tools.tool import Tool
 
 
-def find_taken_server_ids(settings: Settings, added: Iterable[Tool]) -> list[str]:
-    """Return a problem for each MCP server whose tools would begin like others: a rule for those would be for both.
+def find_taken_tool_prefixes(settings: Settings, added: Iterable[Tool]) -> list[str]:
+    """Return a problem for each prefix of later tools with which others begin: a rule for those would be for both.
 
     Also like those that are off, or that only a host has: they may be switched on later.
     """
     names = (*(tool.name for tool in (*added, *builtin_tools())), *LATER_TOOLS, CUSTOM_TOOL_PREFIX)
     taken = {name.partition(".")[0] for name in names}
     return [
-        f"Mcp.Servers[{index}].Id: names of other tools begin with '{server.id}.' already"
-        for index, server in enumerate(settings.mcp.servers)
-        if server.id in taken
+        f"{path}: names of other tools begin with '{prefix}.' already"
+        for path, prefix in settings.list_tool_prefixes()
+        if prefix in taken
     ]
 
 
@@ -33,14 +33,14 @@ def find_unknown_tools(settings: Settings, added: Iterable[Tool]) -> list[str]:
     """Return a problem for each tool in the settings that is neither `added`, nor built in, nor registered later.
 
     A rule about such a tool denies nothing. Beginnings of names and globs may be about tools that come later, and so
-    may names that begin as those of an MCP server, which is not connected yet.
+    may names with a prefix of such tools, as that of an MCP server which is not connected yet.
     """
     known = {*LATER_TOOLS, *(tool.name for tool in (*added, *builtin_tools()))}
-    of_servers = tuple(f"{server.id}." for server in settings.mcp.servers)
+    later = tuple(f"{prefix}." for _, prefix in settings.list_tool_prefixes())
     return [
         f"{path}: there is no tool {name!r}{suggest_nearest(name, known)}"
         for path, name in _list_named_tools(settings)
-        if name not in known and not name.startswith(of_servers)
+        if name not in known and not name.startswith(later)
     ]
 
 

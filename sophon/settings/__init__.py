@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         QueueSettings,
     )
     from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings
-    from sophon.settings.sections.mcp import McpServerSettings
     from sophon.settings.sections.providers import ProviderSettings
     from sophon.settings.sections.routing import RoutingSettings
     from sophon.settings.sections.turn import (
@@ -48,7 +47,6 @@ _HOMES = {
     "HubIssuerSettings": "sophon.settings.sections.host",
     "HubSettings": "sophon.settings.sections.host",
     "HubUserSettings": "sophon.settings.sections.host",
-    "McpServerSettings": "sophon.settings.sections.mcp",
     "ProviderBudgetSettings": "sophon.settings.sections.budget",
     "ProviderSettings": "sophon.settings.sections.providers",
     "QueueSettings": "sophon.settings.sections.host",
@@ -83,7 +81,6 @@ __all__ = [
     "HubSettings",
     "HubUserSettings",
     "LearningSettings",
-    "McpServerSettings",
     "ProviderBudgetSettings",
     "ProviderSettings",
     "QueueSettings",

@@ -23,7 +23,6 @@ from sophon.settings.sections.host import (
     StoreSettings,
 )
 from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings, find_embedding_provider_id
-from sophon.settings.sections.mcp import McpSettings
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import FailoverSettings, ProviderSettings
 from sophon.settings.sections.replies import RepliesSettings
@@ -80,6 +79,10 @@ class RootSection(SettingsSection):
 
     def find_root_conflicts(self, settings: "Settings") -> Iterator[str]:
         """Yield a sentence for every conflict of this section with the other settings."""
+        yield from ()
+
+    def list_tool_prefixes(self) -> Iterator[tuple[str, str]]:
+        """Yield the first parts of the names of tools that are registered later, behind their paths in the section."""
         yield from ()
 
     def limit_unattended_agents(self) -> int | None:
@@ -150,9 +153,6 @@ class Settings(SettingsSection):
     agents: AgentsSettings = Field(
         default_factory=AgentsSettings.defaults, description="Agents with prompts, tools and models of their own."
     )
-    mcp: McpSettings = Field(
-        default_factory=McpSettings.defaults, description="Servers of the Model Context Protocol, which offer tools."
-    )
     embeddings: EmbeddingsSettings = Field(
         default_factory=EmbeddingsSettings.defaults, description="What turns texts into vectors."
     )
@@ -218,6 +218,11 @@ class Settings(SettingsSection):
         completed = object.__new__(kind)
         vars(completed).update({**vars(kind.defaults()), **vars(self)})
         return completed
+
+    def list_tool_prefixes(self) -> Iterator[tuple[str, str]]:
+        """Yield the first parts of the names of tools that are registered later, behind their paths below `Sophon`."""
+        for section in self.list_root_sections():
+            yield from ((f"{section.root_key}.{path}", prefix) for path, prefix in section.list_tool_prefixes())
 
     def limit_unattended_agents(self) -> int | None:
         """Return how many agents may work for one person while nobody waits for them; None without a limit."""

@@ -100,7 +100,7 @@ def find_name_problems(services: Services, name: str, overrides: ChatOverrides) 
             refresh_custom_tools(services.toolbox, services.assistant.custom_tools, services.settings.tools.disabled)
         tools = frozenset((*(each.name for each in services.registry), *LATER_TOOLS, "load_tools"))
         packages = () if services.assistant.skills is None else services.assistant.skills.read().enabled
-        servers = [*(server.id for server in services.settings.mcp.servers), *packages]
+        servers = [*(prefix for _, prefix in services.settings.list_tool_prefixes()), *packages]
         names = KnownNames(tools, (), lambda _: "", servers)
         for each in overrides.tools or ():
             if not names_tool(each, names):

@@ -23,6 +23,7 @@ from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_rows
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import find_client
+from sophon_hosting.features.mcp.settings import McpSettings
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.tools.operations import list_tools
 from sophon_hosting.host_chain import check_chain_name
@@ -126,7 +127,7 @@ def _list_tools(
         from sophon.builtin_tools.skills import skill_tools  # lazy: most hosts have no skills
 
         tools += [each for each in skill_tools() if each.name not in settings.tools.disabled]
-    servers = [each.id for each in settings.mcp.servers if each.enabled]
+    servers = [each.id for each in settings.section(McpSettings).servers if each.enabled]
     if servers:
         write_notice(f"the tools of the MCP servers {', '.join(servers)} are known to a running host only")
     return tools, servers

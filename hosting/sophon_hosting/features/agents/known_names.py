@@ -32,7 +32,7 @@ def list_known_names(services: Services) -> KnownNames:
         tools=frozenset(_list_tools(services)),
         chains=list_chain_names(),
         find_model_problem=find_model_problem,
-        servers=[server.id for server in services.settings.mcp.servers],
+        servers=[prefix for _, prefix in services.settings.list_tool_prefixes()],
     )
 
 

@@ -12,3 +12,5 @@ COMMANDS: Final = {
         "[MCP servers](mcp.md) whose tools a host uses, and the host as an [MCP server](mcp-server.md)",
     ),
 }
+
+SETTINGS: Final = ("sophon_hosting.features.mcp.settings:McpSettings",)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from sophon.composition.setting_references import find_taken_server_ids
+from sophon.composition.setting_references import find_taken_tool_prefixes
 from sophon.errors import InputError, NotFound, SettingsError
 from sophon.risk import Risk
-from sophon.settings import McpServerSettings, Settings
+from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
@@ -19,6 +19,7 @@ from sophon_hosting.cli.console.output import write_lines, write_notice, write_r
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_file import change_settings_file, find_key, find_settings_file
 from sophon_hosting.features.mcp.results import mcp_server_to_json
+from sophon_hosting.features.mcp.settings import McpServerSettings, McpSettings
 from sophon_hosting.store.contract import HostStore
 
 if TYPE_CHECKING:
@@ -126,15 +127,15 @@ def parse_reference(text: str) -> tuple[str, dict[str, str]]:
 def _validate(options: GlobalOptions, entry: dict[str, Any]) -> tuple[Settings, McpServerSettings]:
     """Return the settings with the server. Raises InputError if its id is in use, BadParameter if it is wrong."""
     settings = load_cli_settings(options)
-    if any(each.id == entry["Id"] for each in settings.mcp.servers):
+    if any(each.id == entry["Id"] for each in settings.section(McpSettings).servers):
         raise InputError(f"there is an MCP server {entry['Id']!r} already; remove it first")
     try:
         new = load_cli_settings(options, [f"Mcp.Servers={json.dumps([entry])}"])
     except SettingsError as error:
         raise typer.BadParameter("; ".join(each.replace("Mcp.Servers[0].", "") for each in error.problems)) from None
-    if find_taken_server_ids(new, []):
+    if find_taken_tool_prefixes(new, []):
         raise typer.BadParameter(f"names of other tools begin with '{entry['Id']}.'; choose another id")
-    return new, new.mcp.servers[0]
+    return new, new.section(McpSettings).servers[0]
 
 
 async def _try(server: McpServerSettings, settings: Settings, options: GlobalOptions) -> "ServerTrial":

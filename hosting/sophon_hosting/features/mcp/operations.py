@@ -11,6 +11,7 @@ from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.mcp.feature import MCP_SERVERS
 from sophon_hosting.features.mcp.results import McpServerList, McpServerView, mcp_server_to_json
+from sophon_hosting.features.mcp.settings import McpSettings
 from sophon_hosting.operations.request import Doc, NoFields, Request
 from sophon_hosting.operations.table import Table
 
@@ -34,7 +35,7 @@ async def open_servers(caller: Caller) -> "AsyncGenerator[McpSupervisor | None]"
     if caller.is_signed_in:
         yield caller.host.feature_services.find(MCP_SERVERS)
         return
-    if not caller.settings.mcp.servers:
+    if not caller.settings.section(McpSettings).servers:
         yield None
         return
     from sophon_hosting.features.mcp.client.supervisor import (

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from sophon.events import EventSink, NullEventSink
 from sophon.services import Services
 from sophon_hosting.features.mcp.events import McpServerChanged
+from sophon_hosting.features.mcp.settings import McpSettings
 from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def create_mcp_supervisor(
     services: Services, environment: Mapping[str, str], events: EventSink | None = None
 ) -> "McpSupervisor | None":
     """Return the supervisor of `Mcp.Servers`, not started; None without any, and then nothing of MCP is imported."""
-    if not services.settings.mcp.servers:
+    if not services.settings.section(McpSettings).servers:
         return None
     from sophon_hosting.features.mcp.client.supervisor import McpSupervisor  # lazy: see above
 

@@ -5,7 +5,7 @@ from importlib import import_module
 from pkgutil import iter_modules, walk_packages
 
 from sophon import builtin_tools
-from sophon.composition.setting_references import find_taken_server_ids
+from sophon.composition.setting_references import find_taken_tool_prefixes
 from sophon.settings import Settings
 from sophon.skills.custom_tools import PREFIX
 from sophon.tools.tool import Tool
@@ -27,4 +27,4 @@ def test_no_server_can_begin_its_names_like_a_tool_of_sophon() -> None:
     beginnings = sorted({name.partition(".")[0] for name in names if "." in name})
     servers = [{"Id": each, "Command": "x"} for each in beginnings]
     assert {"agents", "files", "goals", "schedules", "tools"} <= {*beginnings}
-    assert len(find_taken_server_ids(Settings.from_mapping({"Mcp": {"Servers": servers}}), [])) == len(beginnings)
+    assert len(find_taken_tool_prefixes(Settings.from_mapping({"Mcp": {"Servers": servers}}), [])) == len(beginnings)

@@ -14,7 +14,8 @@ from sophon.builtin_tools.programs import build_sandbox_environment, describe_ex
 from sophon.extras import install_command
 from sophon.processes.sandbox_policy import SandboxLimits, SandboxPolicy, build_arguments, read_system_links
 from sophon.processes.sandbox_probe import probe_sandbox
-from sophon.settings import McpServerSettings, Secret, Settings
+from sophon.settings import Secret, Settings
+from sophon_hosting.features.mcp.settings import McpServerSettings
 
 if TYPE_CHECKING:
     from sophon_hosting.features.mcp.client.server_address import ServerAddress

@@ -8,11 +8,12 @@ import anyio
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
 from sophon.invisible_characters import escape_invisible
-from sophon.settings import McpServerSettings, Settings
+from sophon.settings import Settings
 from sophon_hosting.features.mcp.client.address_resolution import ServerUnusable, resolve_address
 from sophon_hosting.features.mcp.client.server_status import ServerStatus
 from sophon_hosting.features.mcp.client.supervised_server import START_SECONDS
 from sophon_hosting.features.mcp.client.tool_rows import describe_dropped, describe_tool
+from sophon_hosting.features.mcp.settings import McpServerSettings
 
 
 @dataclass(frozen=True, slots=True)

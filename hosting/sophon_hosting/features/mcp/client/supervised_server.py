@@ -13,7 +13,6 @@ import anyio
 from sophon.clock import Clock
 from sophon.errors import InputError, ToolError
 from sophon.invisible_characters import escape_invisible
-from sophon.settings import McpServerSettings
 from sophon.tools.registry import Toolbox
 from sophon.tools.tool import Tool
 from sophon_hosting.features.mcp.client.accepted_tools import AcceptedTools
@@ -29,6 +28,7 @@ from sophon_hosting.features.mcp.client.server_status import (
 from sophon_hosting.features.mcp.client.server_tools import ServerTools
 from sophon_hosting.features.mcp.client.tool_definition import ToolDefinition, find_changed
 from sophon_hosting.features.mcp.client.tool_rows import describe_dropped, describe_reader, describe_tool
+from sophon_hosting.features.mcp.settings import McpServerSettings
 
 if TYPE_CHECKING:
     from sophon_hosting.features.mcp.client.server_address import ServerAddress, ServerFacts

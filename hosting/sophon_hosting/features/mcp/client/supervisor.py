@@ -14,6 +14,7 @@ from sophon_hosting.features.mcp.client.accepted_tools import AcceptedTools
 from sophon_hosting.features.mcp.client.address_resolution import resolve_address
 from sophon_hosting.features.mcp.client.server_status import ServerStatus
 from sophon_hosting.features.mcp.client.supervised_server import SupervisedServer
+from sophon_hosting.features.mcp.settings import McpSettings
 
 if TYPE_CHECKING:
     from sophon_hosting.store.channel_state.sql import ChannelStateStore
@@ -56,7 +57,7 @@ class McpSupervisor:
                 question_seconds=QUESTION_SECONDS if asks else 0.0,
                 on_change=on_change,
             )
-            for each in settings.mcp.servers
+            for each in settings.section(McpSettings).servers
         }
 
     def start(self) -> None:

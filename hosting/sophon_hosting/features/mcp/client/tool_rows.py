@@ -3,11 +3,11 @@
 from collections.abc import Collection
 
 from sophon.risk import Risk
-from sophon.settings import McpServerSettings
 from sophon.tools.tool import Tool
 from sophon_hosting.features.mcp.client.server_status import ToolState, ToolStatus
 from sophon_hosting.features.mcp.client.server_tools import choose_risk
 from sophon_hosting.features.mcp.client.tool_definition import ToolDefinition
+from sophon_hosting.features.mcp.settings import McpServerSettings
 
 
 def describe_tool(

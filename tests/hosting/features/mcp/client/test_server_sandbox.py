@@ -11,6 +11,7 @@ from sophon import Services
 from sophon.errors import SettingsError
 from sophon.processes import sandbox_probe
 from sophon_hosting.features.mcp.client.address_resolution import FOLDER, build_server_policy
+from sophon_hosting.features.mcp.settings import McpSettings
 from tests.bubblewrap import require_sandbox
 from tests.hosting.features.mcp.client.sites import SERVER, bad, call, running
 
@@ -53,7 +54,7 @@ async def test_without_bubblewrap_a_server_that_needs_a_sandbox_does_not_run(mon
 def test_the_policy_has_the_network_only_if_the_settings_say_so(tmp_path: Path) -> None:
     for chosen, network in (("Offline", False), ("Network", True)):
         services = Services(settings={"Mcp": {"Servers": [bad(Sandbox=chosen, Readable=["a"], Writable=["/b"])]}})
-        policy = build_server_policy(services.settings.mcp.servers[0], services.settings, tmp_path)
+        policy = build_server_policy(services.settings.section(McpSettings).servers[0], services.settings, tmp_path)
         assert policy.network is network
         assert policy.mounted == (tmp_path / FOLDER / "bad", Path("/b"), tmp_path / "a")
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
+from sophon.settings.root import RootSection
 from sophon.settings.types.field_types import CaseInsensitive, Duration, Flag, WebUrl
 from sophon.settings.types.secret_references import Secret
 from sophon.settings.types.section import Field, SettingsSection
@@ -65,7 +66,12 @@ class McpServerSettings(SettingsSection):
                     yield key, "only allowed with Sandbox"
 
 
-class McpSettings(SettingsSection):
+class McpSettings(RootSection, key="Mcp", description="Servers of the Model Context Protocol, which offer tools."):
     """Servers of the Model Context Protocol whose tools are offered."""
 
     servers: tuple[McpServerSettings, ...] = Field(default=(), description="MCP servers; needs the extra `mcp`.")
+
+    def list_tool_prefixes(self) -> Iterator[tuple[str, str]]:
+        """Yield the Id of each server: the names of its tools begin with it."""
+        for index, server in enumerate(self.servers):
+            yield f"Servers[{index}].Id", server.id
