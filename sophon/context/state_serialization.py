@@ -85,7 +85,7 @@ def take_snapshot(turn: TurnState, registry: ToolRegistry, active_seconds: float
     for name in SCALARS:
         state[name] = getattr(turn, name)
     state["started_at"] = turn.started_at.isoformat() if turn.started_at else None
-    state["step"] = _step_to_json(turn.step)
+    state["step"] = _step_to_json(turn.step) if turn.step is not None else None
     state["messages"] = turn.messages
     state["tools"] = [tool.name for tool in turn.tools] if turn.tools is not registry.tools else None
     state["pending"] = [call.to_json() for call in turn.pending]
@@ -200,9 +200,7 @@ def _tally_from_json(data: Mapping[str, Any]) -> Tally:
     )
 
 
-def _step_to_json(step: Step | None) -> Mapping[str, Any] | None:
-    if step is None:
-        return None
+def _step_to_json(step: Step) -> Mapping[str, Any]:
     risk = step.approved_risk.label if step.approved_risk is not None else None
     return {
         "id": step.id,

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass, new_dict
@@ -82,8 +83,7 @@ class StageClock:
 
         Stages that run beside each other take more time together than the one around them, whose own time is then 0.
         """
-        rows = sorted(self._rows.items(), key=lambda item: (item[0][0], item[1].start))
-        return tuple(
+        stages = [
             StageTime(
                 name,
                 zone,
@@ -94,8 +94,9 @@ class StageClock:
                 max(to_ms(row.own), 0.0),
                 row.outcome,
             )
-            for (depth, name, zone), row in rows
-        )
+            for (depth, name, zone), row in self._rows.items()
+        ]
+        return tuple(sorted(stages, key=attrgetter("depth", "start_ms")))
 
 
 def describe_outcome(error: BaseException) -> str:
@@ -242,6 +243,8 @@ class TraceRecorder:
 
     def _list_stages(self, times: StageTimes | None, active_seconds: float) -> tuple[StageTime, ...]:
         """Return the times of all starts, of middlewares and of published stages."""
+        if times is None and self._earlier is None and not self._offset_ms:
+            return self.stages.to_stages()
         earlier = () if self._earlier is None else self._earlier.stages
         if times is None:
             return _merge_stages(earlier, self.stages.to_stages(), self._offset_ms)

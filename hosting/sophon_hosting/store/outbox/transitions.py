@@ -1,4 +1,4 @@
-"""Delivery state transitions of outbound entries that every store shares: pure functions of an entry."""
+"""Delivery state transitions of outbound entries: pure functions of an entry."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -277,7 +277,7 @@ def finish(
         },
     )
     if has_checkpoint or any(write.kind is WriteKind.CHECKPOINT for write in more.unit.writes):
-        delete_logs(connection, number)
+        _DELETE_LOGS.execute(connection, {"number": number})
     if more.outbound:
         add_entries(connection, more.outbound)
     delete_entries(connection, run_id)
@@ -346,8 +346,3 @@ def load_entries(connection: Connection, number: int, reader: TextReader) -> Map
     for log, entry in connection.execute(_SELECT_LOGS, {"number": number}):
         logs.setdefault(log, []).append(reader.decode(entry))
     return logs
-
-
-def delete_logs(connection: Connection, number: int) -> None:
-    """Delete the logs of a run."""
-    _DELETE_LOGS.execute(connection, {"number": number})

@@ -1,4 +1,4 @@
-"""Run state transitions that every store shares: pure functions of a run."""
+"""State transitions of runs: pure functions of a run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
