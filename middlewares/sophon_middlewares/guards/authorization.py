@@ -8,10 +8,10 @@ from sophon.security import describe_error
 from sophon.turn.permissions import ToolPermissions, find_tool_permissions
 from sophon_middlewares.guards.judgement import (
     GUARD_FAILED,
+    Guard,
     Judgement,
     Verdict,
     format_block,
-    judge_round,
     note_verdict,
 )
 from sophon_middlewares.tool_calls.call_checks import offer_permitted
@@ -22,7 +22,7 @@ NOT_PERMITTED = "not_permitted"
 """Rule of a call that nothing allows; one that a rule of the settings denies has `rule_N`, N counted from 1."""
 
 
-class Authorization:
+class Authorization(Guard):
     """Blocks calls of tools for which the turn's principal has no permission, and does not offer these to the model.
 
     The permission comes from the principal's level (`Permissions`) and the access control list
@@ -31,12 +31,9 @@ class Authorization:
     `Guards.Authorization.Enabled` is false, or nothing is denied to anybody, calls pass unjudged.
     """
 
-    zone = "inner"
-    unique = True
-    calls_next = True
     after = ("AgenticLoop", "ParallelExecution", "Audit")
     before = ("Integrity", "Protection", "Approval", "ToolExecution", "LlmInvoker")
-    requires = ("ToolExecution",)
+    settling_only = False
     acts = {
         "model call": "offers only the tools that the principal of the turn may use",
         "tool call": "blocks a tool that the principal of the turn may not use",
@@ -50,7 +47,26 @@ class Authorization:
             offer_permitted(ctx)
             await next(ctx)
             return
-        await judge_round(ctx, next, NAME, _judge, _check)
+        await super().__call__(ctx, next)
+
+    def judge(self, ctx: Context, call: ToolCall) -> Judgement | None:
+        """Block a tool for which the principal has no permission."""
+        return judge_tool(find_tool_permissions(ctx), call.name)
+
+    def check(self, ctx: Context, call: ToolCall) -> str | None:
+        """Judge again, as of now."""
+        try:
+            judgement = judge_tool(find_tool_permissions(ctx), call.name)
+        except Exception as error:  # noqa: BLE001 - a failed check blocks, and says so like every other verdict
+            judgement = Judgement("block", GUARD_FAILED, f"the check failed: {describe_error(error)}")
+        if judgement is None:
+            return None
+        note_verdict(ctx, call, Verdict(NAME, judgement.verdict, judgement.rule, judgement.reason))
+        if ctx.has_listeners:
+            ctx.emit(
+                GuardVerdict(call_id=call.id, guard=NAME, verdict="block", rule=judgement.rule, reason=judgement.reason)
+            )
+        return format_block(NAME, judgement)
 
 
 def judge_tool(permissions: ToolPermissions, tool: str) -> Judgement | None:
@@ -62,22 +78,3 @@ def judge_tool(permissions: ToolPermissions, tool: str) -> Judgement | None:
     if decision.rule is not None:
         return Judgement("block", f"rule_{decision.rule}", f"a rule denies {tool} to {who}")
     return Judgement("block", NOT_PERMITTED, f"{who} has no permission for {tool}")
-
-
-def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
-    return judge_tool(find_tool_permissions(ctx), call.name)
-
-
-def _check(ctx: Context, call: ToolCall) -> str | None:
-    try:
-        judgement = judge_tool(find_tool_permissions(ctx), call.name)
-    except Exception as error:  # noqa: BLE001 - a failed check blocks, and says so like every other verdict
-        judgement = Judgement("block", GUARD_FAILED, f"the check failed: {describe_error(error)}")
-    if judgement is None:
-        return None
-    note_verdict(ctx, call, Verdict(NAME, judgement.verdict, judgement.rule, judgement.reason))
-    if ctx.has_listeners:
-        ctx.emit(
-            GuardVerdict(call_id=call.id, guard=NAME, verdict="block", rule=judgement.rule, reason=judgement.reason)
-        )
-    return format_block(NAME, judgement)

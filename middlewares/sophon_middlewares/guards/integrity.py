@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping
 
 from sophon.approvals import compute_call_digest
 from sophon.builtin_tools.files import resolve_files_root
-from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.messages import ToolCall
 from sophon.security.action_types import find_action_type
 from sophon.security.file_access import find_file_accesses
-from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_round
+from sophon_middlewares.guards.judgement import Guard, Judgement, block_at_execution
 from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 
 PROPOSED: Key[dict[str, tuple[str, str]]] = Key(
@@ -23,7 +22,7 @@ PROPOSED: Key[dict[str, tuple[str, str]]] = Key(
 """Call id -> digest of the call, and of the files that a command names, when it was first proposed."""
 
 
-class Integrity:
+class Integrity(Guard):
     """Takes a digest of each call when it is proposed, and compares it immediately before the call runs.
 
     The digest is over run, call id, tool and canonical arguments. Arguments that a person edited are compared with the
@@ -31,49 +30,38 @@ class Integrity:
     names: a script that was replaced between the approval and the run is not what was approved.
     """
 
-    zone = "inner"
-    unique = True
-    calls_next = True
     after = ("AgenticLoop", "ParallelExecution")
     before = ("InformationFlow", "Protection", "Approval", "ToolExecution", "LlmInvoker")
-    requires = ("ToolExecution",)
-    settling_only = True
     acts = {"tool call": "blocks a call that was changed after it was judged, or whose script was replaced"}
 
-    async def __call__(self, ctx: Context, next: Next, /) -> None:
-        await judge_round(ctx, next, "Integrity", _note_proposal, _check)
+    def judge(self, ctx: Context, call: ToolCall) -> None:
+        """Note what is proposed."""
+        proposed = ctx.get(PROPOSED)
+        if proposed is None:
+            proposed = dict[str, tuple[str, str]]()
+            ctx.put(PROPOSED, proposed)
+        forget_earlier_rounds(ctx, proposed)
+        if call.id not in proposed:  # a resumed turn compares with what was proposed before the suspension
+            proposed[call.id] = (compute_call_digest(ctx.run_id, call), _digest_named_files(ctx, call))
 
-
-def _note_proposal(ctx: Context, call: ToolCall) -> None:
-    proposed = ctx.get(PROPOSED)
-    if proposed is None:
-        proposed = dict[str, tuple[str, str]]()
-        ctx.put(PROPOSED, proposed)
-    forget_earlier_rounds(ctx, proposed)
-    if call.id not in proposed:  # a resumed turn compares with what was proposed before the suspension
-        proposed[call.id] = (compute_call_digest(ctx.run_id, call), _digest_named_files(ctx, call))
-
-
-def _check(ctx: Context, call: ToolCall) -> str | None:
-    judgement = _judge(ctx, call)
-    if judgement is None:
+    def check(self, ctx: Context, call: ToolCall) -> str | None:
+        """Compare the call with what was proposed."""
+        proposed = (ctx.get(PROPOSED) or {}).get(call.id)
+        if proposed is None:
+            return _block(ctx, call, "not_proposed", "the call was never proposed")
+        grant = ctx.grants.get(call.id)
+        is_edited = grant is not None and grant.edited
+        expected = grant.digest if grant is not None and is_edited else proposed[0]
+        if compute_call_digest(ctx.run_id, call) != expected:
+            return _block(ctx, call, "changed_call", "the call was changed after it was judged")
+        # Files of an edited command are named by the person who decided, at the time of the decision.
+        if not is_edited and _digest_named_files(ctx, call) != proposed[1]:
+            return _block(ctx, call, "changed_file", "a file that the command names was changed after it was judged")
         return None
-    return block_at_execution(ctx, call, "Integrity", judgement)
 
 
-def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
-    proposed = (ctx.get(PROPOSED) or {}).get(call.id)
-    if proposed is None:
-        return Judgement("block", "not_proposed", "the call was never proposed")
-    grant = ctx.grants.get(call.id)
-    is_edited = grant is not None and grant.edited
-    expected = grant.digest if grant is not None and is_edited else proposed[0]
-    if compute_call_digest(ctx.run_id, call) != expected:
-        return Judgement("block", "changed_call", "the call was changed after it was judged")
-    # Files of an edited command are named by the person who decided, at the time of the decision.
-    if not is_edited and _digest_named_files(ctx, call) != proposed[1]:
-        return Judgement("block", "changed_file", "a file that the command names was changed after it was judged")
-    return None
+def _block(ctx: Context, call: ToolCall, rule: str, reason: str) -> str:
+    return block_at_execution(ctx, call, "Integrity", Judgement("block", rule, reason))
 
 
 def _digest_named_files(ctx: Context, call: ToolCall) -> str:

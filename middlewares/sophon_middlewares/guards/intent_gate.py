@@ -1,6 +1,5 @@
 """IntentGate: lets a call that has effects run only if words of the person ask for it."""
 
-from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.decisions.actions_taken import matches_any
 from sophon.decisions.intent_families import find_family
@@ -8,12 +7,12 @@ from sophon.decisions.intents import Intent, judge_intent
 from sophon.messages import ToolCall
 from sophon.risk import Risk
 from sophon.turn.provenance import list_person_texts
-from sophon_middlewares.guards.judgement import Judgement, judge_round
+from sophon_middlewares.guards.judgement import Guard, Judgement
 from sophon_middlewares.tool_calls.fast_path_call import is_fast_path
 from sophon_middlewares.tool_calls.recent_tools import list_recent_tools
 
 
-class IntentGate:
+class IntentGate(Guard):
     """Blocks a call with effects, or asks a person about it, if nobody has asked for it in words (`Guards.IntentGate`).
 
     Effects: a risk of Medium and above, and the tools of the families of `sophon.decisions.intent_families` whatever
@@ -23,38 +22,29 @@ class IntentGate:
     French; what it does not understand it asks about. Source: WASP, policy guards.
     """
 
-    zone = "inner"
-    unique = True
-    calls_next = True
     after = ("AgenticLoop", "ParallelExecution")
     before = ("Integrity", "Protection", "Approval", "ToolExecution", "LlmInvoker")
-    requires = ("ToolExecution",)
-    settling_only = True
     acts = {"tool call": "blocks or asks about a call with effects that no words of the person ask for"}
 
-    async def __call__(self, ctx: Context, next: Next, /) -> None:
-        await judge_round(ctx, next, "IntentGate", _judge, _pass)
+    def judge(self, ctx: Context, call: ToolCall) -> Judgement | None:
+        """Look for words that ask for the call."""
+        settings, tool = ctx.settings.guards.intent_gate, ctx.services.registry.get(call.name)
+        # What rules made of the words of the person needs no other words.
+        if (
+            tool is None
+            or is_fast_path(ctx, call)
+            or matches_any(call.name, settings.excluded)
+            or not has_effects(call.name, tool.risk)
+        ):
+            return None
+        turn = ctx.root
+        recent = list_recent_tools(turn.messages[: turn.stored_count])
+        return to_judgement(
+            judge_intent(call.name, call.arguments, [*list_person_texts(ctx)], recent), asks=settings.on_doubt == "Ask"
+        )
 
-
-def _pass(ctx: Context, call: ToolCall) -> None:
-    """Check nothing before a call runs: one that a person has edited is asked for by that."""
-
-
-def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
-    settings, tool = ctx.settings.guards.intent_gate, ctx.services.registry.get(call.name)
-    # What rules made of the words of the person needs no other words.
-    if (
-        tool is None
-        or is_fast_path(ctx, call)
-        or matches_any(call.name, settings.excluded)
-        or not has_effects(call.name, tool.risk)
-    ):
-        return None
-    turn = ctx.root
-    recent = list_recent_tools(turn.messages[: turn.stored_count])
-    return to_judgement(
-        judge_intent(call.name, call.arguments, [*list_person_texts(ctx)], recent), asks=settings.on_doubt == "Ask"
-    )
+    def check(self, ctx: Context, call: ToolCall) -> None:
+        """Check nothing before a call runs: one that a person has edited is asked for by that."""
 
 
 def has_effects(tool: str, risk: Risk) -> bool:

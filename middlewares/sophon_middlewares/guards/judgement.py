@@ -1,14 +1,13 @@
-"""Judgement of the pending calls by one guard: what every guard does with a verdict, and with its own failure."""
+"""Guard: how each guard judges the pending calls of a round, and what happens with its verdict and its own failure."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from copy import deepcopy
-from typing import TypeAlias, cast
+from typing import cast
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.context import ToolCheck
 from sophon.events import GuardDecision, GuardVerdict
 from sophon.extensions import Key
 from sophon.messages import ToolCall
@@ -56,88 +55,78 @@ class Judgement:
     tier: int = 0
 
 
-Judge: TypeAlias = Callable[[Context, ToolCall], Awaitable[Judgement | None] | Judgement | None]
-"""Judges one call, at once or when it is awaited; None if the guard has nothing to say about it.
+class Guard:
+    """Base class of guards: judges each pending call of a round with `judge`, and has `check` look at each call again
+    immediately before it runs.
 
-Most calls are judged at once: each coroutine of a guard costs as much as its rule.
-"""
-
-
-async def judge_round(ctx: Context, next: Next, guard: str, judge: Judge, check: ToolCheck) -> None:
-    """Let a guard judge the pending calls, and run the rest of the chain with its check of each call that runs.
-
-    A blocked call is settled as denied, an escalated one waits for a person. A guard that fails blocks the call:
-    nothing fails open. A call that an earlier process has run is not judged again.
+    A blocked call is settled as denied, an escalated one waits for a person. A guard that fails, or returns anything
+    else than a judgement, blocks the call: nothing fails open. A call that an earlier process has run is not judged
+    again.
     """
-    if ctx.resumed or len(ctx.pending) != 1:
-        await judge_pending(ctx, guard, judge)
-    else:  # as `judge_pending`, without its coroutine: most rounds have one call
-        call = ctx.pending[0]
-        judgement = _judge(ctx, call, guard, judge)
-        if judgement is not None:
-            await _carry_out(ctx, call, guard, judgement)
-    # As `with ctx.tool_check(check)`, which costs more than most checks.
-    before = ctx.tool_checks
-    ctx.tool_checks = (*before, check)
-    try:
-        await next(ctx)
-    finally:
-        ctx.tool_checks = before
+
+    zone = "inner"
+    unique = True
+    calls_next = True
+    requires: tuple[str, ...] = ("ToolExecution",)
+    settling_only = True
+
+    def judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | Judgement | None:
+        """Return the verdict on a call, at once or when it is awaited; None if there is nothing to say about it.
+
+        Most calls are judged at once: each coroutine of a guard costs as much as its rule.
+        """
+        raise NotImplementedError
+
+    def check(self, ctx: Context, call: ToolCall) -> Awaitable[str | None] | str | None:
+        """Return why a call must not run, immediately before it does: here, because `judge` blocks it as a person has
+        edited it.
+
+        Who may edit a call may not do by that what the guard forbids. What the guard would ask about has been decided
+        by whoever edited it.
+        """
+        grant = ctx.grants.get(call.id)
+        return None if grant is None or not grant.edited else self._judge_edited(ctx, call)
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        for call in tuple(ctx.pending):
+            if ctx.resumed and await find_earlier_run(ctx, call) is not None:
+                continue
+            try:
+                found = self.judge(ctx, call)
+                judgement = found if found is None or isinstance(found, Judgement) else await _wait(found)
+            except Exception as error:  # noqa: BLE001 - logged there; it blocks the call
+                judgement = _judge_failure(call, self.name, error)
+            if judgement is not None:
+                apply_judgement(ctx, call, self.name, judgement)
+        # As `with ctx.tool_check(self.check)`, which costs more than most checks.
+        before = ctx.tool_checks
+        ctx.tool_checks = (*before, self.check)
+        try:
+            await next(ctx)
+        finally:
+            ctx.tool_checks = before
+
+    @property
+    def name(self) -> str:
+        """Name of the guard in verdicts and messages."""
+        return type(self).__name__
+
+    async def _judge_edited(self, ctx: Context, call: ToolCall) -> str | None:
+        try:
+            found = self.judge(ctx, call)
+            judgement = found if found is None or isinstance(found, Judgement) else await _wait(found)
+        except Exception as error:  # noqa: BLE001 - as above
+            judgement = _judge_failure(call, self.name, error)
+        if judgement is None or judgement.verdict != "block":
+            return None
+        return block_at_execution(ctx, call, self.name, judgement)
 
 
-async def judge_pending(ctx: Context, guard: str, judge: Judge) -> None:
-    """Let a guard judge each pending call, as `judge_round` does."""
-    for call in tuple(ctx.pending):
-        if ctx.resumed and await find_earlier_run(ctx, call) is not None:
-            continue
-        judgement = _judge(ctx, call, guard, judge)
-        if judgement is not None:
-            await _carry_out(ctx, call, guard, judgement)
-
-
-def _judge(ctx: Context, call: ToolCall, guard: str, judge: Judge) -> Awaitable[Judgement | None] | Judgement | None:
-    try:
-        return judge(ctx, call)
-    except Exception as error:  # noqa: BLE001 - logged there; it blocks the call
-        return _judge_failure(call, guard, error)
-
-
-async def _carry_out(ctx: Context, call: ToolCall, guard: str, found: Awaitable[Judgement | None] | Judgement) -> None:
-    judgement = await _wait(call, guard, found)
-    if judgement is not None:
-        apply_judgement(ctx, call, guard, judgement)
-
-
-async def _wait(call: ToolCall, guard: str, found: Awaitable[Judgement | None] | Judgement | None) -> Judgement | None:
-    """Return the judgement, once it is there. A guard that fails, or returns anything else, blocks the call."""
-    try:
-        judgement = cast(object, found if found is None or isinstance(found, Judgement) else await found)
-    except Exception as error:  # noqa: BLE001 - as above
-        return _judge_failure(call, guard, error)
+async def _wait(found: Awaitable[Judgement | None]) -> Judgement | None:
+    judgement = cast(object, await found)
     if judgement is None or isinstance(judgement, Judgement):
         return judgement
-    return _judge_failure(call, guard, TypeError(f"it returned {type(judgement).__name__}"))
-
-
-def check_edited_calls(guard: str, judge: Judge) -> ToolCheck:
-    """Return the check of a guard that judges a call again if a person has edited it, immediately before it runs.
-
-    Who may edit a call may not do by that what the guard forbids. What the guard would ask about has been decided by
-    whoever edited it.
-    """
-
-    def check(ctx: Context, call: ToolCall) -> Awaitable[str | None] | None:
-        grant = ctx.grants.get(call.id)
-        return None if grant is None or not grant.edited else _judge_edited(ctx, call, guard, judge)
-
-    return check
-
-
-async def _judge_edited(ctx: Context, call: ToolCall, guard: str, judge: Judge) -> str | None:
-    judgement = await _wait(call, guard, _judge(ctx, call, guard, judge))
-    if judgement is None or judgement.verdict != "block":
-        return None
-    return block_at_execution(ctx, call, guard, judgement)
+    raise TypeError(f"it returned {type(judgement).__name__}")
 
 
 def _judge_failure(call: ToolCall, guard: str, error: Exception) -> Judgement:

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.messages import ToolCall
@@ -26,14 +25,14 @@ from sophon.settings.host_files import find_protected_roots
 from sophon.tools.declared_action_types import list_action_types
 from sophon.tools.truncation import truncate
 from sophon_middlewares.guards.description import RuleTable
-from sophon_middlewares.guards.judgement import Judgement, check_edited_calls, judge_round
+from sophon_middlewares.guards.judgement import Guard, Judgement
 from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 
 _DEMANDED: Key[dict[str, int]] = Key("shield.demanded_tiers", dump=dict, load=dict)
 """Call id -> tier, of the last round."""
 
 
-class Protection:
+class Protection(Guard):
     """Blocks or escalates calls whose arguments name a protected file (`sophon.security.protection`).
 
     Protected are named files and folders directly in the files folder and in the host's own folder. The files of a
@@ -42,25 +41,17 @@ class Protection:
     it is that tier of the Shield behind it that must allow the call, or a higher one.
     """
 
-    zone = "inner"
-    unique = True
-    calls_next = True
     after = ("AgenticLoop", "ParallelExecution")
     before = ("Shield", "Approval", "ToolExecution", "LlmInvoker")
-    requires: tuple[str, ...] = ("ToolExecution",)
-    settling_only = True
     acts = {"tool call": "keeps the agent's identity files and the host's own files from being changed"}
 
     def __init__(self, *, demands_tiers: bool = False) -> None:
         self._demands_tiers = demands_tiers
-        self._check = check_edited_calls("Protection", self._judge)
         if demands_tiers:
             self.requires = ("Shield", "ToolExecution")  # without Shield nobody would judge the call
 
-    async def __call__(self, ctx: Context, next: Next, /) -> None:
-        await judge_round(ctx, next, "Protection", self._judge, self._check)
-
-    def _judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
+    def judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
+        """Judge the files that the call names."""
         action_type = find_action_type(call.name)
         if not may_access_files(action_type, call.arguments):
             return None

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from sophon.approvals import Grant
 from sophon.chain.pipeline import Next
 from sophon.context import Context
+from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolResult
 from sophon.risk import Risk
 from sophon.security.action_types import find_action_type
@@ -16,7 +16,7 @@ from sophon.security.sliding_windows import RateExceeded, Reservation, round_up_
 from sophon.security.sliding_windows import RateLimit as Limit
 from sophon.settings.sections.rate_limits import RateLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent
-from sophon_middlewares.guards.judgement import Judgement, announce_judgement, block_at_execution, judge_round
+from sophon_middlewares.guards.judgement import Guard, Judgement, announce_judgement, block_at_execution
 
 HOUR_SECONDS = 3600.0
 MINUTE_SECONDS = 60.0
@@ -36,8 +36,14 @@ LEVEL_RULE = "level_"
 OVERALL_SCOPE = "calls"
 """Scope of the calls of all turns."""
 
+_RESERVED: Key[dict[str, Reservation]] = Key("rate_limit.reserved")
+"""Slots of the pending calls, by call id."""
 
-class RateLimit:
+_WARNINGS: Key[dict[str, str]] = Key("rate_limit.warnings")
+"""What is added to the results of calls, by call id."""
+
+
+class RateLimit(Guard):
     """Blocks a call beyond a limit of `Guards.RateLimit`: of all calls, of a person's, of the tool's level or its own,
     its cool-down.
 
@@ -48,13 +54,8 @@ class RateLimit:
     (`sophon.security.sliding_windows`). The numbers by level are those of WASP (capability levels).
     """
 
-    zone = "inner"
-    unique = True
-    calls_next = True
     after = ("AgenticLoop", "ParallelExecution")
     before = ("Integrity", "Protection", "Approval", "ToolExecution", "LlmInvoker")
-    requires = ("ToolExecution",)
-    settling_only = True
     acts = {"tool call": "blocks a call beyond the limits per level, per tool and over all"}
 
     def __init__(self) -> None:
@@ -62,26 +63,40 @@ class RateLimit:
         self._limits: dict[tuple[str, Risk, str], Sequence[Limit]] = {}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        reservations: dict[str, Reservation] = {}
-        warnings: dict[str, str] = {}
-        judge, check = partial(self._judge, reservations), partial(_count, reservations, warnings)
+        calls = tuple(ctx.pending)
         try:
-            with ctx.result_hook(partial(_warn, warnings)):
-                await judge_round(ctx, next, "RateLimit", judge, check)
+            with ctx.result_hook(_warn):
+                await super().__call__(ctx, next)
         finally:
-            for reservation in reservations.values():
-                reservation.release()
+            reservations = ctx.get(_RESERVED) or {}
+            for call in calls:
+                if (reservation := reservations.pop(call.id, None)) is not None:
+                    reservation.release()
 
-    def _judge(
-        self, reservations: dict[str, Reservation], ctx: Context, call: ToolCall
-    ) -> Awaitable[Judgement | None] | Judgement | None:
+    def judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | Judgement | None:
+        """Reserve a slot for the call."""
         tool = ctx.services.registry.get(call.name)
         risk = tool.risk if tool is not None else Risk.NONE  # an unknown tool does not run
         limits = self._find_limits(ctx.settings.guards.rate_limit, call.name, risk, ctx.principal)
         reserved = ctx.services.security.rate_windows.reserve_known(limits, ctx.services.clock)
         if reserved is None:
-            return _load_and_judge(reservations, ctx, call, limits)
-        return _note_reserved(reservations, ctx, call, reserved)
+            return _load_and_judge(ctx, call, limits)
+        return _note_reserved(ctx, call, reserved)
+
+    def check(self, ctx: Context, call: ToolCall) -> Awaitable[None] | str | None:
+        """Count a call immediately before it runs; a host stores that with the journal entry of the call."""
+        reservation = (ctx.get(_RESERVED) or {}).pop(call.id, None)
+        if reservation is None:
+            return block_at_execution(ctx, call, "RateLimit", Judgement("block", "not_judged", "it was never judged"))
+        limits, now = choose_counted(reservation.limits, ctx.grants.get(call.id)), ctx.services.clock.now()
+        used = reservation.use(ctx.services.clock.monotonic(), limits)
+        if (warning := describe_near_limit(used)) is not None:
+            warnings = ctx.get(_WARNINGS) or dict[str, str]()
+            warnings[call.id] = warning
+            ctx.put(_WARNINGS, warnings)
+        if not limits or reservation.is_stored:
+            return None
+        return ctx.services.store.rate_windows.add([RateEvent(limit.scope, now) for limit in limits])
 
     def _find_limits(self, settings: RateLimitSettings, tool: str, risk: Risk, principal: str) -> Sequence[Limit]:
         """Return `find_limits`, which is the same for every call of a tool by a person."""
@@ -93,45 +108,26 @@ class RateLimit:
         return limits
 
 
-async def _load_and_judge(
-    reservations: dict[str, Reservation], ctx: Context, call: ToolCall, limits: Sequence[Limit]
-) -> Judgement | None:
+async def _load_and_judge(ctx: Context, call: ToolCall, limits: Sequence[Limit]) -> Judgement | None:
     services = ctx.services
     reserved = await services.security.rate_windows.reserve(limits, services.clock, services.store.rate_windows.load)
-    return _note_reserved(reservations, ctx, call, reserved)
+    return _note_reserved(ctx, call, reserved)
 
 
-def _note_reserved(
-    reservations: dict[str, Reservation], ctx: Context, call: ToolCall, reserved: Reservation | RateExceeded
-) -> Judgement | None:
+def _note_reserved(ctx: Context, call: ToolCall, reserved: Reservation | RateExceeded) -> Judgement | None:
     if isinstance(reserved, RateExceeded):
         return judge_exceeded(reserved, ctx.services.clock.now())
+    reservations = ctx.get(_RESERVED)
+    if reservations is None:
+        reservations = dict[str, Reservation]()
+        ctx.put(_RESERVED, reservations)
     reservations[call.id] = reserved
     return None
 
 
-def _count(
-    reservations: dict[str, Reservation], warnings: dict[str, str], ctx: Context, call: ToolCall
-) -> Awaitable[str | None] | str | None:
-    """Count a call immediately before it runs; a host stores that with the journal entry of the call."""
-    reservation = reservations.pop(call.id, None)
-    if reservation is None:
-        return block_at_execution(ctx, call, "RateLimit", Judgement("block", "not_judged", "it was never judged"))
-    limits = choose_counted(reservation.limits, ctx.grants.get(call.id))
-    used = reservation.use(ctx.services.clock.monotonic(), limits)
-    if (warning := describe_near_limit(used)) is not None:
-        warnings[call.id] = warning
-    return _store(ctx, limits) if limits and not reservation.is_stored else None
-
-
-async def _store(ctx: Context, limits: Sequence[Limit]) -> None:
-    now = ctx.services.clock.now()
-    await ctx.services.store.rate_windows.add([RateEvent(limit.scope, now) for limit in limits])
-
-
-def _warn(warnings: dict[str, str], ctx: Context, call: ToolCall, result: ToolResult) -> None:
+def _warn(ctx: Context, call: ToolCall, result: ToolResult) -> None:
     """Add to the result of a call how many are left, and say it to whoever watches the turn."""
-    if (warning := warnings.pop(call.id, None)) is not None:
+    if (warning := (ctx.get(_WARNINGS) or {}).pop(call.id, None)) is not None:
         ctx.results[call.id] = replace(result, text=f"{result.text}\n\nnote: {warning}")
         announce_judgement(ctx, call, "RateLimit", Judgement("allow", "near_limit", warning))
 

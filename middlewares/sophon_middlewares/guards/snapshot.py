@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Sequence
 from pathlib import Path
 
 from sophon.builtin_tools.files import resolve_files_root
-from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.messages import ToolCall
@@ -16,7 +15,7 @@ from sophon.snapshots.archive import SnapshotArchive, find_excess
 from sophon.snapshots.targets import find_target_paths, find_written_accesses, may_write_file
 from sophon.stores.snapshots.stored_snapshot import SnapshotEvent, SnapshotFile
 from sophon.tools.declared_action_types import list_action_types
-from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_round
+from sophon_middlewares.guards.judgement import Guard, Judgement, block_at_execution
 from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 
 log = logging.getLogger("sophon.guards")
@@ -28,7 +27,7 @@ _ESCALATED: Key[dict[str, bool]] = Key("snapshot.escalated", dump=dict, load=dic
 """Ids of the calls that a person was asked about because their files are too large to be copied."""
 
 
-class Snapshot:
+class Snapshot(Guard):
     """Copies the files in the files folder that a call is about to write, move or delete, immediately before it runs.
 
     A person decides on a call whose files are too large to be copied (`Guards.Snapshot.MaxFileBytes`): nothing could be
@@ -36,25 +35,17 @@ class Snapshot:
     writes by itself, and files outside the files folder, are not copied. `sophon snapshots` lists and restores.
     """
 
-    zone = "inner"
-    unique = True
-    calls_next = True
     after = ("AgenticLoop", "ParallelExecution", "Protection")
     before = ("Approval", "ToolExecution", "LlmInvoker")
-    requires = ("ToolExecution",)
-    settling_only = True
     acts = {"tool call": "copies the files that a call is about to change; blocks the call if that fails"}
 
-    async def __call__(self, ctx: Context, next: Next, /) -> None:
-        await judge_round(ctx, next, "Snapshot", _judge, _check)
+    def judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
+        """Escalate a call whose files are too large to be copied."""
+        return _judge_size(ctx, call) if _may_write(ctx, call) else None
 
-
-def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
-    return _judge_size(ctx, call) if _may_write(ctx, call) else None
-
-
-def _check(ctx: Context, call: ToolCall) -> Awaitable[str | None] | None:
-    return _take(ctx, call) if _may_write(ctx, call) else None
+    def check(self, ctx: Context, call: ToolCall) -> Awaitable[str | None] | None:
+        """Copy the files that the call changes."""
+        return _take(ctx, call) if _may_write(ctx, call) else None
 
 
 def _may_write(ctx: Context, call: ToolCall) -> bool:

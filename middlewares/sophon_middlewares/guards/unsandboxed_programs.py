@@ -8,7 +8,7 @@ from sophon.context import Context
 from sophon.extensions import Key
 from sophon.messages import ToolCall
 from sophon.processes.sandbox_probe import probe_sandbox
-from sophon_middlewares.guards.judgement import Judgement, judge_pending
+from sophon_middlewares.guards.judgement import Guard, Judgement
 from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 
 NO_SANDBOX = "no_sandbox"
@@ -21,31 +21,28 @@ _CONFINED: Key[dict[str, bool]] = Key("sandbox.confined", dump=dict, load=dict)
 """Ids of the calls that were judged to run in the sandbox: whoever approved them has read that they do."""
 
 
-class Sandbox:
+class Sandbox(Guard):
     """Escalates calls of tools that run programs (`sandboxed`) where the sandbox of `Guards.Sandbox` cannot start.
 
     A person is then asked, whatever is approved automatically or was granted before. Where the sandbox works, the tools
     run their programs in it by themselves, and this guard says nothing.
     """
 
-    zone = "inner"
-    unique = True
-    calls_next = True
     after = ("AgenticLoop", "ParallelExecution")
     before = ("Approval", "ToolExecution", "LlmInvoker")
-    requires = ("ToolExecution",)
-    settling_only = True
     acts = {"tool call": "asks a person about a program that would run outside a sandbox"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        await judge_pending(ctx, "Sandbox", _judge)
         ctx.put(SANDBOX_GUARDED, True)
-        await next(ctx)
+        await super().__call__(ctx, next)
 
+    def judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
+        """Escalate a program that would run outside a sandbox."""
+        tool = ctx.services.registry.get(call.name)
+        return _judge_program(ctx, call) if tool is not None and tool.sandboxed else None
 
-def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
-    tool = ctx.services.registry.get(call.name)
-    return _judge_program(ctx, call) if tool is not None and tool.sandboxed else None
+    def check(self, ctx: Context, call: ToolCall) -> None:
+        """Check nothing: the tool itself runs its programs in the sandbox, or fails."""
 
 
 async def _judge_program(ctx: Context, call: ToolCall) -> Judgement | None:

@@ -10,7 +10,7 @@ from sophon.models.model import ModelResponse
 from sophon.testing import EventRecorder, ScriptedModel, VirtualClock
 from sophon_hosting.host_chain import build_configured_chain
 from sophon_middlewares.chains import wasp
-from sophon_middlewares.guards.intent_gate import _judge  # pyright: ignore[reportPrivateUsage] - the rule itself
+from sophon_middlewares.guards.intent_gate import IntentGate
 from sophon_middlewares.tool_calls.fast_path_call import FAST_PATH
 from tests.gate import Gate
 
@@ -132,4 +132,4 @@ async def test_the_call_of_a_fast_path_is_asked_for_by_the_words_it_is_made_of(b
     services = Services(tools=[mail_send], settings={"Guards": {"IntentGate": {"Enabled": True}}})
     ctx = services.turn("Prepare a presentation about tea")
     ctx.put(FAST_PATH, ["mail.send", {"to": "x", "body": "a presentation about tea"}])
-    assert (_judge(ctx, ToolCall("c", "mail.send", {"to": "x", "body": body})) is None) is passes
+    assert (IntentGate().judge(ctx, ToolCall("c", "mail.send", {"to": "x", "body": body})) is None) is passes

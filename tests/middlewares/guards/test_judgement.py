@@ -1,18 +1,19 @@
 """What happens with a guard's verdict, and with a guard that fails: nothing fails open."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
 import pytest
 
-from sophon import Context, Decision, Middleware, Next, Risk, ToolCall, tool
+from sophon import Context, Decision, Middleware, Risk, ToolCall, tool
 from sophon.approvals import ApprovalRequest
 from sophon.events import ApprovalRequested, GuardVerdict, ToolCallCompleted
 from sophon.testing import EventRecorder
 from sophon_middlewares.guards.information_flow.information_flow import InformationFlow
 from sophon_middlewares.guards.integrity import Integrity
-from sophon_middlewares.guards.judgement import Judge, Judgement, judge_pending
+from sophon_middlewares.guards.judgement import Guard as BaseGuard
+from sophon_middlewares.guards.judgement import Judgement
 from sophon_middlewares.guards.protection import Protection
 from sophon_middlewares.guards.redaction.redaction import Redaction
 from sophon_middlewares.guards.shield.shield import Shield
@@ -37,18 +38,20 @@ async def look(name: str = "") -> str:
 CALLS = [ToolCall("c1", "look", {"name": "a"}), ToolCall("c2", "look", {"name": "b"})]
 
 
-class Guard:
+Judge = Callable[[Context, ToolCall], Awaitable[Judgement | None]]
+
+
+class Guard(BaseGuard):
     """Guard with the given judge."""
 
-    zone = "inner"
+    unique = False
+    settling_only = False
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
 
-    async def __call__(self, ctx: Context, next: Next, /) -> None:
-        if ctx.settling:
-            await judge_pending(ctx, "Guard", self._judge)
-        await next(ctx)
+    def judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None]:
+        return self._judge(ctx, call)
 
 
 def only(call_id: str, judgement: Judgement) -> Guard:

@@ -35,7 +35,7 @@ from sophon_middlewares.guards.information_flow.session_taint import (
     load_session_taint,
     raise_session_taint,
 )
-from sophon_middlewares.guards.judgement import Judgement, announce_judgement, format_block, judge_round
+from sophon_middlewares.guards.judgement import Guard, Judgement, announce_judgement, format_block
 from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 
 _RULES: Key[dict[str, str]] = Key("information_flow.rules", dump=dict, load=dict)
@@ -62,7 +62,7 @@ _SINKS: Final[dict[str, tuple[Sink, ...]]] = {
 _PAGE_ARGUMENTS: Final = frozenset({"url", "headers"})
 
 
-class InformationFlow:
+class InformationFlow(Guard):
     """Labels what a session reads, and blocks calls that would carry it where it must not go, or asks a person.
 
     A session has the highest label (0 to 4) of the files that it has read, and what it writes has the label of the
@@ -75,12 +75,9 @@ class InformationFlow:
     `would_escalate_...`.
     """
 
-    zone = "inner"
-    unique = True
-    calls_next = True
     after = ("AgenticLoop", "ParallelExecution")
     before = ("Protection", "Approval", "ToolExecution", "LlmInvoker")
-    requires = ("ToolExecution",)
+    settling_only = False
     acts = {"tool call": "labels what the session reads; keeps it from places where it must not go"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
@@ -92,11 +89,18 @@ class InformationFlow:
                     await load_session_taint(ctx)
             return
         with ctx.result_hook(_follow_result):
-            await judge_round(ctx, next, "InformationFlow", _judge, _check)
+            await super().__call__(ctx, next)
 
+    def judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
+        """Judge where the call would carry what the session has read."""
+        return None if is_loaded(ctx) and _is_untainted(ctx, call) else _judge_taint(ctx, call)
 
-def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
-    return None if is_loaded(ctx) and _is_untainted(ctx, call) else _judge_taint(ctx, call)
+    def check(self, ctx: Context, call: ToolCall) -> Awaitable[str | None] | None:
+        """Judge a call immediately before it runs, and label what it is about to write."""
+        if not _is_untainted(ctx, call):
+            return _check_taint(ctx, call)
+        _note_reads(ctx, call, UNTAINTED)
+        return None
 
 
 def _is_untainted(ctx: Context, call: ToolCall) -> bool:
@@ -133,14 +137,6 @@ def to_judgement(verdict: FlowVerdict, *, enforces: bool) -> Judgement:
         assert verdict.decision != "allow"
         return Judgement(verdict.decision, verdict.rule, verdict.reason)
     return Judgement("allow", f"would_{verdict.decision}_{verdict.rule}", verdict.reason)
-
-
-def _check(ctx: Context, call: ToolCall) -> Awaitable[str | None] | None:
-    """Judge a call immediately before it runs, and label what it is about to write."""
-    if not _is_untainted(ctx, call):
-        return _check_taint(ctx, call)
-    _note_reads(ctx, call, UNTAINTED)
-    return None
 
 
 async def _check_taint(ctx: Context, call: ToolCall) -> str | None:

@@ -4,7 +4,6 @@ import os
 import stat
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import Final
 
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.chain.pipeline import Next
@@ -12,14 +11,14 @@ from sophon.context import Context
 from sophon.messages import ToolCall, to_canonical_json
 from sophon.security.redaction.marker_writes import MarkerWrite, find_marker_writes, loses_secret, may_hold_marker
 from sophon.tools.declared_action_types import list_action_types
-from sophon_middlewares.guards.judgement import Judgement, check_edited_calls, judge_round
+from sophon_middlewares.guards.judgement import Guard, Judgement
 from sophon_middlewares.guards.redaction.model_redaction import redact_turn
 
 MAX_FILE_BYTES = 10_000_000
 """A larger file counts as one without a marker."""
 
 
-class Redaction:
+class Redaction(Guard):
     """Replaces secrets (`sophon.security.redact`) in results of tools before anything keeps or reads them, in the text
     and reasoning of models, streamed or not, and in events about tool calls; and blocks a call that would write the
     marker into a file that does not hold it, because the secret there would be lost.
@@ -28,12 +27,9 @@ class Redaction:
     person who decides on it. `ReplyRedaction` does the same for the model calls outside of the loop.
     """
 
-    zone = "inner"
-    unique = True
-    calls_next = True
     after = ("AgenticLoop", "ParallelExecution", "Audit")
     before = ("Integrity", "InformationFlow", "Protection", "Approval", "ToolExecution", "LlmInvoker")
-    requires = ("ToolExecution",)
+    settling_only = False
     acts = {
         "tool call": "replaces secrets in its result; blocks one that would write the marker of a secret into a file",
         "model call": "replaces secrets in what the model writes, and in results of tools that it reads",
@@ -42,16 +38,13 @@ class Redaction:
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         with redact_turn(ctx):
             if ctx.settling:
-                await judge_round(ctx, next, "Redaction", _judge, _CHECK)
+                await super().__call__(ctx, next)
             else:
                 await next(ctx)
 
-
-def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
-    return _judge_markers(ctx, call) if may_hold_marker(to_canonical_json(call.arguments)) else None
-
-
-_CHECK: Final = check_edited_calls("Redaction", _judge)
+    def judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
+        """Judge what the call would write in place of secrets."""
+        return _judge_markers(ctx, call) if may_hold_marker(to_canonical_json(call.arguments)) else None
 
 
 async def _judge_markers(ctx: Context, call: ToolCall) -> Judgement | None:

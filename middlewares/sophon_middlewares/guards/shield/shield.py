@@ -3,19 +3,18 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.events import AgentStatus
 from sophon.extensions import Key
 from sophon.messages import ToolCall
-from sophon_middlewares.guards.judgement import PASSED, Judgement, check_edited_calls, judge_round
+from sophon_middlewares.guards.judgement import PASSED, Guard, Judgement
 from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 
 _STARTED: Key[dict[str, bool]] = Key("shield.started", dump=dict, load=dict)
 """Ids of the calls of the last round whose beginning listeners know of."""
 
 
-class Shield:
+class Shield(Guard):
     """Blocks or escalates calls by the tiers of `sophon.security.shield`.
 
     Tier 0 is the policy (`Guards.Shield.PolicyFile`) and the safe commands; tier 1 the heuristics, and the classifier
@@ -25,24 +24,16 @@ class Shield:
     verdict is an event. The evaluations of the last minute are kept for the process.
     """
 
-    zone = "inner"
-    unique = True
-    calls_next = True
     after = ("AgenticLoop", "ParallelExecution", "Protection")
     before = ("Approval", "ToolExecution", "LlmInvoker")
-    requires = ("ToolExecution",)
-    settling_only = True
     acts = {"tool call": "judges it by policy, heuristics and a model: lets it pass, blocks it, or asks a person"}
 
     def __init__(self, *, announces_calls: bool = False) -> None:
         self._judge_in_tiers: Callable[[Context, ToolCall], Awaitable[Judgement] | Judgement] | None = None
         self._announces_calls = announces_calls
-        self._check = check_edited_calls("Shield", self._judge)
 
-    async def __call__(self, ctx: Context, next: Next, /) -> None:
-        await judge_round(ctx, next, "Shield", self._judge, self._check)
-
-    def _judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | Judgement | None:
+    def judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | Judgement | None:
+        """Judge the call in tiers."""
         if self._announces_calls and ctx.has_listeners:
             _announce(ctx, call)
         if self._judge_in_tiers is None:
