@@ -33,7 +33,6 @@ class Authorization(Guard):
 
     after = ("AgenticLoop", "ParallelExecution", "Audit")
     before = ("Integrity", "Protection", "Approval", "ToolExecution", "LlmInvoker")
-    settling_only = False
     acts = {
         "model call": "offers only the tools that the principal of the turn may use",
         "tool call": "blocks a tool that the principal of the turn may not use",

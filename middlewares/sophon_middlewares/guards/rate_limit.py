@@ -56,6 +56,7 @@ class RateLimit(Guard):
 
     after = ("AgenticLoop", "ParallelExecution")
     before = ("Integrity", "Protection", "Approval", "ToolExecution", "LlmInvoker")
+    settling_only = True
     acts = {"tool call": "blocks a call beyond the limits per level, per tool and over all"}
 
     def __init__(self) -> None:

@@ -30,6 +30,7 @@ class Sandbox(Guard):
 
     after = ("AgenticLoop", "ParallelExecution")
     before = ("Approval", "ToolExecution", "LlmInvoker")
+    settling_only = True
     acts = {"tool call": "asks a person about a program that would run outside a sandbox"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:

@@ -45,7 +45,6 @@ class Guard(BaseGuard):
     """Guard with the given judge."""
 
     unique = False
-    settling_only = False
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge

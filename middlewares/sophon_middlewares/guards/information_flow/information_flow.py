@@ -77,7 +77,6 @@ class InformationFlow(Guard):
 
     after = ("AgenticLoop", "ParallelExecution")
     before = ("Protection", "Approval", "ToolExecution", "LlmInvoker")
-    settling_only = False
     acts = {"tool call": "labels what the session reads; keeps it from places where it must not go"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:

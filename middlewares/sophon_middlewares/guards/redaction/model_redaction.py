@@ -1,10 +1,12 @@
-"""Call layer, model hook and redactor of guard Redaction: secrets in what a model is sent, and in what it writes."""
+"""Redaction of a turn, by a call layer, a model hook and a redactor: secrets in what models are sent and write."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
+from sophon.clock import Clock
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.messages import Message, ToolCall
@@ -14,7 +16,7 @@ from sophon.security.redaction.stream_redactor import StreamRedactor
 from sophon.security.redaction.value_redaction import replace_known_values
 from sophon_middlewares.tool_calls.result_redaction import MAX_INLINE_CHARACTERS
 
-_MESSAGES: Key["RedactedMessages"] = Key("redaction.messages")
+_REDACTION: Key["TurnRedaction"] = Key("redaction.turn")
 
 MAX_TEXTS = 32
 """Texts that are remembered: the results of a round, which the audit log and the next model call read."""
@@ -48,69 +50,57 @@ class RedactedTexts:
         return text in self._texts and self._known is KNOWN_SECRETS.snapshot()
 
 
-def redact_turn(ctx: Context) -> AbstractContextManager[None]:
+@contextmanager
+def redact_turn(ctx: Context) -> Iterator[None]:
     """Redact the results of tools and the model calls of a turn within the block; within another block nothing more."""
-    return nullcontext() if ctx.redactor is not None else _RedactedTurn(ctx)
+    if ctx.redactor is not None:
+        yield
+        return
+    redaction = ctx.get(_REDACTION)
+    if redaction is None:
+        redaction = TurnRedaction(ctx.services.clock)
+        ctx.put(_REDACTION, redaction)
+    ctx.redactor = redaction.results
+    # Outermost: a layer that reads tool calls from the text must read it as it is, and one that shows results of
+    # tools as other texts must get them redacted.
+    ctx.call_layers.insert(0, redaction.redact_reply)
+    # In front of a hook that masks: what is masked within a secret keeps the secret from being found.
+    ctx.model_hooks.insert(0, redaction.redact_call)
+    try:
+        yield
+    finally:
+        ctx.redactor = None
+        ctx.call_layers.remove(redaction.redact_reply)
+        ctx.model_hooks.remove(redaction.redact_call)
 
 
-class _RedactedTurn:
-    __slots__ = ("_ctx", "_hook", "_layer")
+class TurnRedaction:
+    """Redaction of one turn: the redactor of its results, a call layer and a model hook.
 
-    def __init__(self, ctx: Context) -> None:
-        self._ctx = ctx
-
-    def __enter__(self) -> None:
-        ctx = self._ctx
-        messages = ctx.get(_MESSAGES)
-        if messages is None:
-            messages = RedactedMessages()
-            ctx.put(_MESSAGES, messages)
-        self._layer = RedactionLayer(ctx, messages)
-        self._hook = RedactionHook(ctx, RedactedMessages(messages.results))
-        ctx.redactor = messages.results
-        # Outermost: a layer that reads tool calls from the text must read it as it is, and one that shows results of
-        # tools as other texts must get them redacted.
-        ctx.call_layers.insert(0, self._layer)
-        # In front of a hook that masks: what is masked within a secret keeps the secret from being found.
-        ctx.model_hooks.insert(0, self._hook)
-
-    def __exit__(self, *error: object) -> None:
-        self._ctx.redactor = None
-        self._ctx.call_layers.remove(self._layer)
-        self._ctx.model_hooks.remove(self._hook)
-
-
-class RedactionLayer:
-    """Call layer of one turn. Text, streamed text and reasoning are redacted; the arguments of tool calls are not: a
-    person may have given a secret for exactly this call.
+    Text, streamed text and reasoning of a reply are redacted; the arguments of its tool calls are not: a person may
+    have given a secret for exactly this call.
     """
 
-    __slots__ = ("_ctx", "_messages")
+    __slots__ = ("_in_calls", "_in_replies", "results")
 
-    def __init__(self, ctx: Context, messages: "RedactedMessages") -> None:
-        self._ctx, self._messages = ctx, messages
+    def __init__(self, clock: Clock) -> None:
+        self.results = RedactedTexts()
+        """Redacts the results of tools; a message that is one of them needs no second search."""
+        self._in_replies = RedactedMessages(clock, self.results)
+        self._in_calls = RedactedMessages(clock, self.results)
 
-    async def __call__(self, request: ModelRequest, call: Call) -> ModelResponse:
-        """Make the call, and return its response redacted."""
-        return await _call_redacted(request, await self._messages.prepare(self._ctx, request.messages), call)
+    async def redact_reply(self, request: ModelRequest, call: Call) -> ModelResponse:
+        """Call layer: make the call, and return its response redacted."""
+        return await _call_redacted(request, await self._in_replies.prepare(request.messages), call)
 
+    async def redact_call(self, request: ModelRequest, call: Call) -> ModelResponse:
+        """Model hook, around calls of every purpose: also what layers have added, such as a summary, is redacted before
+        a model reads it.
 
-class RedactionHook:
-    """Model hook of one turn, around its calls of every purpose: also what layers have added, such as a summary, is
-    redacted before a model reads it.
-
-    The response of a plan stays as it is, because a plan has the arguments of later tool calls, and so does one that
-    the call layer redacts.
-    """
-
-    __slots__ = ("_ctx", "_messages")
-
-    def __init__(self, ctx: Context, messages: "RedactedMessages") -> None:
-        self._ctx, self._messages = ctx, messages
-
-    async def __call__(self, request: ModelRequest, call: Call) -> ModelResponse:
-        """Make the call with a redacted request, and return its response redacted."""
-        messages = await self._messages.prepare(self._ctx, request.messages, is_whole=request.purpose == "compaction")
+        The response of a plan stays as it is, because a plan has the arguments of later tool calls, and so does one
+        that the call layer redacts.
+        """
+        messages = await self._in_calls.prepare(request.messages, is_whole=request.purpose == "compaction")
         if request.purpose not in LAYERED_PURPOSES and request.purpose != "plan":
             return await _call_redacted(request, messages, call)
         return await call(request if messages is request.messages else request.copy_with(messages=messages))
@@ -201,30 +191,31 @@ class RedactedMessages:
     are the same ones.
     """
 
-    __slots__ = ("_last", "results")
+    __slots__ = ("_clock", "_last", "_results")
 
-    def __init__(self, results: RedactedTexts | None = None) -> None:
-        self.results = results or RedactedTexts()
-        """Redacts the results of tools; a message that is one of them needs no second search."""
+    def __init__(self, clock: Clock, results: RedactedTexts) -> None:
+        self._clock, self._results = clock, results
         self._last: tuple[object, list[Message], list[Message]] = (None, [], [])
         """Of the last call the known secrets, the messages, and what was sent instead. Replaced as a whole: calls of
         branches may run in threads at the same time.
         """
 
-    async def prepare(self, ctx: Context, messages: list[Message], *, is_whole: bool = False) -> list[Message]:
+    async def prepare(self, messages: list[Message], *, is_whole: bool = False) -> list[Message]:
         """Return the messages as a model may read them, searched in a thread if they are long; the same list if nothing
         is replaced. With `is_whole` every secret in every text is replaced.
         """
-        redact_all = self.redact_whole if is_whole else self.redact
-        begun = self._find_begun(messages, KNOWN_SECRETS.snapshot())
-        if sum(map(_count_characters, messages[len(begun) :])) > MAX_INLINE_CHARACTERS:
-            return await ctx.services.clock.run_in_thread(lambda: redact_all(messages))
+        known, (last_known, begun, sent) = KNOWN_SECRETS.snapshot(), self._last
+        # To compare them costs little: the same objects are equal.
+        if last_known is not known or messages[: len(begun)] != begun:
+            sent = []
+        redact_all = redact_whole if is_whole else partial(self._redact, known=known, begun=sent)
+        unread = (each for each in messages[len(sent) :] if each.redacted is None)
+        if sum(_count_characters(each) for each in unread) > MAX_INLINE_CHARACTERS:
+            return await self._clock.run_in_thread(lambda: redact_all(messages))
         return redact_all(messages)
 
-    def redact(self, messages: list[Message]) -> list[Message]:
-        """Return the messages as a model may read them; the same list if nothing in it is replaced."""
-        known = KNOWN_SECRETS.snapshot()
-        begun = self._find_begun(messages, known)
+    def _redact(self, messages: list[Message], *, known: object, begun: list[Message]) -> list[Message]:
+        """Return the messages as a model may read them; `begun` is what to send instead of the first ones."""
         sent = begun.copy()
         for message in messages[len(begun) :]:
             cached = message.redacted
@@ -235,35 +226,27 @@ class RedactedMessages:
         self._last = (known, messages.copy(), sent)
         return messages if sent == messages else sent.copy()
 
-    @staticmethod
-    def redact_whole(messages: list[Message]) -> list[Message]:
-        """Return the messages with every secret replaced; the same list if there is none."""
-        sent = [replace(each, content=redact(each.content)) for each in messages]
-        return messages if sent == messages else sent
-
-    def _find_begun(self, messages: list[Message], known: object) -> list[Message]:
-        """Return what was sent instead of the first messages, if they are those of the last call.
-
-        To compare them costs little: the same objects are equal.
-        """
-        last_known, begun, sent = self._last
-        return sent if last_known is known and messages[: len(begun)] == begun else []
-
     def _redact_message(self, message: Message) -> Message | None:
         """Return the message to send instead, or None for the same one."""
         if message.role == "tool" or message.origin == "compaction":
-            content = message.content if self.results.has_returned(message.content) else redact(message.content)
+            content = message.content if self._results.has_returned(message.content) else redact(message.content)
         else:
             content = KNOWN_SECRETS.replace(message.content)
-        calls = [_replace_known_in_call(each) for each in message.tool_calls]
+        calls = message.tool_calls
+        if calls and KNOWN_SECRETS.snapshot():
+            calls = [_replace_known_in_call(each) for each in calls]
         if content == message.content and calls == message.tool_calls:
             return None
         return replace(message, content=content, tool_calls=calls)
 
 
+def redact_whole(messages: list[Message]) -> list[Message]:
+    """Return the messages with every secret replaced; the same list if there is none."""
+    sent = [replace(each, content=redact(each.content)) for each in messages]
+    return messages if sent == messages else sent
+
+
 def _count_characters(message: Message) -> int:
-    if message.redacted is not None:
-        return 0
     return len(message.content) + sum(len(each.canonical_arguments()) for each in message.tool_calls)
 
 

@@ -29,7 +29,6 @@ class Redaction(Guard):
 
     after = ("AgenticLoop", "ParallelExecution", "Audit")
     before = ("Integrity", "InformationFlow", "Protection", "Approval", "ToolExecution", "LlmInvoker")
-    settling_only = False
     acts = {
         "tool call": "replaces secrets in its result; blocks one that would write the marker of a secret into a file",
         "model call": "replaces secrets in what the model writes, and in results of tools that it reads",
