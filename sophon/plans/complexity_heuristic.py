@@ -34,8 +34,12 @@ def heuristic_score(text: str) -> int:
     phrases: it would score every "if ... then".
     """
     score = 1 if len(text) > LONG_MESSAGE_CHARACTERS else 0
-    if text.isascii() and not _may_match(set(_WORD.findall(text.lower()))):
-        return score
+    if text.isascii():  # most texts can match no pattern, and a set of their words is a tenth of the cost
+        words = set(_WORD.findall(text.lower()))
+        is_connected = "then" in words and ("and" in words or "first" in words)
+        is_connected = is_connected or words >= {"after", "that"} or words >= {"followed", "by"}
+        if not is_connected and words.isdisjoint(_TELLING_WORDS):
+            return score
     if _CONJUNCTIONS.search(text) or _first_then(text):
         score += 2
     if _MULTI_STEP.search(text):
@@ -43,13 +47,6 @@ def heuristic_score(text: str) -> int:
     if len({_base(verb[0]) for verb in _VERBS.finditer(text)}) >= 2:
         score += 1
     return score
-
-
-def _may_match(words: set[str]) -> bool:
-    """Return whether a text with these words can match a pattern. Most cannot, and a set is a tenth of the cost."""
-    if not words.isdisjoint(_TELLING_WORDS) or ("then" in words and ("and" in words or "first" in words)):
-        return True
-    return words >= {"after", "that"} or words >= {"followed", "by"}
 
 
 def _first_then(text: str) -> bool:

@@ -42,9 +42,9 @@ class ModelDemotions:
             if len(self._breakers) >= MAX_MODELS:
                 return False
             breaker = self._breakers[model] = CircuitBreaker(open_seconds=DEMOTED_SECONDS)
-        was_demoted = breaker.is_tripped
+        was_demoted = breaker.probe_at is not None
         breaker.record_failure(now)
-        return breaker.is_tripped and not was_demoted
+        return breaker.probe_at is not None and not was_demoted
 
     def abandon(self, model: str) -> None:
         """Record that a call ended without a conclusion about the model."""
@@ -53,7 +53,8 @@ class ModelDemotions:
 
     def list_demoted(self, now: float) -> dict[str, float]:
         """Return the demoted models, with the seconds until they are probed."""
-        return {name: each.seconds_until_probe(now) for name, each in self._breakers.items() if each.is_tripped}
+        demoted = ((name, each) for name, each in self._breakers.items() if each.probe_at is not None)
+        return {name: each.seconds_until_probe(now) for name, each in demoted}
 
     def reset(self) -> None:
         """Forget all failures."""

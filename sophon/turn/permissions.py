@@ -108,7 +108,8 @@ def find_level(ctx: Context) -> Level:
 
 def may_read_full_history(ctx: Context) -> bool:
     """Return whether the model may read what earlier turns of the session have read, for the principal of the turn."""
-    return ctx.settings.permissions.levels.allows(find_level(ctx), FULL_HISTORY)
+    permissions = ctx.settings.permissions
+    return not permissions.hides_history or permissions.levels.allows(find_level(ctx), FULL_HISTORY)
 
 
 def find_routing_permissions(ctx: Context, *, uses_tiers: bool) -> RoutingPermissions:

@@ -49,7 +49,7 @@ async def test_an_open_circuit_is_shown_until_when_and_reset_with_a_button(host:
     await expect(page.get_by_text("the circuit breaker is open")).to_have_count(0)
     await expect(page.get_by_role("button", name="Reset brain")).to_have_count(0)
     await expect(page.locator("tr", has_text="brain").locator(".light").first).to_have_text("active")
-    assert not provider.breaker.is_tripped
+    assert provider.breaker.probe_at is None
     await page.goto(f"{served.url}/#/new")
     await write(page, "hello")
     await expect(turn(page).get_by_text("You said: hello")).to_be_visible()

@@ -284,12 +284,14 @@ class RunAcceptance:
             raise InputError("the message is empty")
         if message.model is not None:
             self._services.gateway.find(message.model)
-        check_image_count(message.images)
+        if message.images:
+            check_image_count(message.images)
+        rounds = message.max_iterations
         options: dict[str, Any] = {
             "stream": message.stream,
             "model": message.model,
-            "planning": parse_planning_mode(message.planning),
-            "max_iterations": check_max_iterations(message.max_iterations, self._services.settings),
+            "planning": None if message.planning is None else parse_planning_mode(message.planning),
+            "max_iterations": None if rounds is None else check_max_iterations(rounds, self._services.settings),
             "trace": message.trace,
             **({TRACEPARENT_OPTION: message.traceparent} if parse_traceparent(message.traceparent) else {}),
             **({} if message.temperature is None else {"temperature": check_temperature(message.temperature)}),

@@ -59,7 +59,7 @@ async def _load(ctx: Context) -> PersonPreferences:
     except StoreError:
         return NO_PREFERENCES
     ctx.put(PREFERENCES, found)
-    return found if found.to_json() else NO_PREFERENCES
+    return found if found != NO_PREFERENCES else NO_PREFERENCES
 
 
 def _may_choose_model(ctx: Context) -> bool:

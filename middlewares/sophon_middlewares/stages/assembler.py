@@ -29,7 +29,7 @@ class Assembler(ContextWindow):
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         layer = ctx.get(WINDOW_LAYER)
         if layer is None:
-            layer = self.create_layer(ctx)
+            layer = ContextWindowLayer(ctx, self.options, self.breaker)
             ctx.put(WINDOW_LAYER, layer)
 
         async def report(request: ModelRequest, call: Call) -> ModelResponse:

@@ -70,9 +70,7 @@ def find_permission_error(ctx: Context, tool: Tool) -> str | None:
 
 
 def offer_permitted(ctx: Context) -> None:
-    """Leave out of the turn's tools those that its principal may not use, if permissions are enforced."""
-    if not ctx.settings.guards.authorization.enabled:
-        return
+    """Leave out of the turn's tools those that its principal may not use."""
     permitted = find_tool_permissions(ctx).filter(ctx.tools)
     if len(permitted) < len(ctx.tools):
         # A list would be a selection, which `load_tools` extends; see `ToolFilter`.

@@ -11,7 +11,7 @@ from sophon.messages import Usage
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS, ApiKeyPool
 from sophon.models.gateway.attempt import Attempt
 from sophon.models.gateway.error_classification import classify_error
-from sophon.models.gateway.options import KEY_COOLDOWN_SECONDS, GatewayDependencies
+from sophon.models.gateway.options import KEY_COOLDOWN_SECONDS, AttemptLimits, GatewayDependencies, make_attempt_limits
 from sophon.models.gateway.provider import NEVER, Candidate
 from sophon.models.gateway.response_check import check_reply_size, check_response
 from sophon.models.gateway.streaming import OutputLatch, StreamTap
@@ -135,9 +135,22 @@ class AttemptRunner:
             # A copy, so that a request kept from an earlier attempt still shows the key and the notes of that attempt.
             request = request.copy_with(key=key, output=output)
         alternative = self._seconds_to_alternative() if self._following else NEVER
-        limits = self._context.limits_of(self._candidate.provider, seconds_to_alternative=alternative)
         on_silence = self._report_silence if self._emit is not None else None
-        return Attempt(request, output, tap, self._meter, self._context, limits, on_silence)
+        return Attempt(request, output, tap, self._meter, self._context, self._find_limits(alternative), on_silence)
+
+    def _find_limits(self, seconds_to_alternative: float = NEVER) -> AttemptLimits:
+        """Return the limits of an attempt: the provider's own timeouts, else those of the options.
+
+        The limit on silence before the reply holds only if another candidate can be called by then.
+        """
+        options, provider = self._context.options, self._candidate.provider
+        attempt, idle = provider.attempt_timeout_seconds, provider.idle_timeout_seconds
+        first = provider.first_output_timeout_seconds or options.first_output_timeout_seconds
+        return make_attempt_limits(
+            options.attempt_timeout_seconds if attempt is None else attempt,
+            options.idle_timeout_seconds if idle is None else idle,
+            first if first is not None and seconds_to_alternative <= first else None,
+        )
 
     def _seconds_to_alternative(self) -> float:
         """Return the seconds until a candidate that follows can be called; NEVER if none can."""
@@ -203,16 +216,16 @@ class AttemptRunner:
                     usage=usage,
                     detail=detail,
                     key=None if key is None or keys is None else keys.find_number(key),
-                    first_token_ms=find_first_token_ms(attempt.tap, attempt.started_at),
+                    first_token_ms=None
+                    if attempt.tap is None
+                    else find_first_token_ms(attempt.tap, attempt.started_at),
                     span_id=attempt.span_id,
                 )
             )
 
 
-def find_first_token_ms(tap: StreamTap | None, started_at: float) -> int | None:
+def find_first_token_ms(tap: StreamTap, started_at: float) -> int | None:
     """Return the milliseconds to the first text, reasoning included; None if nothing was streamed."""
-    if tap is None:
-        return None
     found = [each.first_at for each in (tap, tap.reasoning) if each is not None and each.first_at is not None]
     return round((min(found) - started_at) * 1000) if found else None
 

@@ -40,33 +40,28 @@ class CircuitBreaker:
         "_failure_times",
         "_is_probing",
         "_open_seconds",
-        "_probe_at",
         "_probe_interval_seconds",
+        "probe_at",
     )
 
     def __init__(self, open_seconds: float = OPEN_SECONDS) -> None:
         self._open_seconds = open_seconds
         self._probe_interval_seconds = min(PROBE_INTERVAL_SECONDS, open_seconds)
         self._failure_times: deque[float] = deque(maxlen=FAILURE_THRESHOLD)
-        self._probe_at: float | None = None
-        """When the next probe is allowed; None while the circuit is closed."""
+        self.probe_at: float | None = None
+        """When the next probe is allowed; None while the circuit is closed: a successful call need not be recorded."""
         self._is_probing = False
         self._failed_probes = 0
 
-    @property
-    def is_tripped(self) -> bool:
-        """Whether the circuit is open or half open; while it is closed, a successful call need not be recorded."""
-        return self._probe_at is not None
-
     def state(self, now: float) -> CircuitState:
         """Return the state at `now`."""
-        if self._probe_at is None:
+        if self.probe_at is None:
             return "closed"
-        return "half_open" if now >= self._probe_at else "open"
+        return "half_open" if now >= self.probe_at else "open"
 
     def allows_call(self, now: float) -> bool:
         """Return whether a call is allowed at `now`; changes nothing."""
-        return self._probe_at is None or (not self._is_probing and now >= self._probe_at)
+        return self.probe_at is None or (not self._is_probing and now >= self.probe_at)
 
     def start_call(self, now: float) -> None:
         """Record the start of a call; in the half-open state it is the probe."""
@@ -75,7 +70,7 @@ class CircuitBreaker:
 
     def record_success(self) -> None:
         """Record that the provider answered, even if it rejected the request; closes the circuit."""
-        if self._probe_at is not None:
+        if self.probe_at is not None:
             self.reset()
 
     def record_failure(self, now: float) -> None:
@@ -84,21 +79,21 @@ class CircuitBreaker:
             self._is_probing = False
             self._failed_probes += 1
             has_given_up = self._failed_probes == MAX_PROBES
-            self._probe_at = now + (self._open_seconds if has_given_up else self._probe_interval_seconds)
+            self.probe_at = now + (self._open_seconds if has_given_up else self._probe_interval_seconds)
             if has_given_up:
                 self._failed_probes = 0
-        elif self._probe_at is None:
+        elif self.probe_at is None:
             self._failure_times.append(now)
             if len(self._failure_times) == FAILURE_THRESHOLD and now - self._failure_times[0] <= WINDOW_SECONDS:
-                self._probe_at = now + self._open_seconds
+                self.probe_at = now + self._open_seconds
 
     def seconds_until_probe(self, now: float) -> float:
         """Return the seconds until a probe is allowed; 0 unless the circuit is open."""
-        return 0.0 if self._probe_at is None else max(0.0, self._probe_at - now)
+        return 0.0 if self.probe_at is None else max(0.0, self.probe_at - now)
 
     def reset(self) -> None:
         """Close the circuit and forget the failures, because a call succeeded or an operator says so."""
-        self._probe_at, self._is_probing, self._failed_probes = None, False, 0
+        self.probe_at, self._is_probing, self._failed_probes = None, False, 0
         self._failure_times.clear()
 
     def abandon_call(self) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from difflib import get_close_matches
 from functools import partial
@@ -166,7 +166,7 @@ class ModelGateway:
             else:
                 if fallback is not None or len(loop.records) > 1:
                     (fallback or begin_fallback()).succeed(emit, request.purpose, len(loop.records))
-                return _complete_response(_check_response(response, wrappers), candidate, latch, len(loop.records))
+                return _complete_response(response, wrappers, candidate, latch, len(loop.records))
         has_output = latch is not None and latch.has_output
         (fallback or begin_fallback()).give_up(emit, request.purpose)
         raise _attach_records(select_final_error(errors, has_output), () if loop is None else loop.records)
@@ -257,32 +257,38 @@ def _wrap_in_layers(call: Call, layers: Sequence[CallLayer], model: ModelInfo) -
     """Return the call inside the layers that act on calls of the model, the first one outermost."""
     for layer in reversed(layers):
         if not (model.function_calling and getattr(layer, "without_function_calling_only", False)):
-            call = _wrap_in_layer(layer, call)
+
+            def wrap(request: ModelRequest, layer: CallLayer = layer, inner: Call = call) -> Awaitable[ModelResponse]:
+                return layer(request, inner)
+
+            call = wrap
     return call
 
 
-def _wrap_in_layer(layer: CallLayer, call: Call) -> Call:
-    return lambda request: layer(request, call)
-
-
-def _check_response(result: object, layers: Sequence[CallLayer]) -> ModelResponse:
-    """Return the response of the layers. Raises ChainError if one of them has returned something else."""
-    if isinstance(result, ModelResponse):
-        return result
+def _describe_wrong_response(result: object, layers: Sequence[CallLayer]) -> ChainError:
     theirs = [layer for layer in layers if not getattr(layer, "__module__", "").startswith("sophon")] or layers
     names = [getattr(layer, "__qualname__", type(layer).__name__) for layer in theirs]
     if inspect.iscoroutine(result):
         result.close()  # else Python warns that nobody awaited it
-    raise ChainError(
+    return ChainError(
         f"{' or '.join(names)} returned {type(result).__name__} and not the response: a call layer or a model hook is "
         f"`async def layer(request, call)` and ends with `return await call(request)` or a ModelResponse"
     )
 
 
 def _complete_response(
-    response: ModelResponse, candidate: Candidate, output_latch: OutputLatch | None, attempts: int
+    response: ModelResponse,
+    layers: Sequence[CallLayer],
+    candidate: Candidate,
+    output_latch: OutputLatch | None,
+    attempts: int,
 ) -> ModelResponse:
-    """Fill in what a call layer may have omitted: model, usage, finish reason, and text not yet sent to the caller."""
+    """Fill in what a call layer may have omitted: model, usage, finish reason, and text not yet sent to the caller.
+
+    Raises ChainError if one of the layers has returned something else than a response.
+    """
+    if not isinstance(response, ModelResponse):  # pyright: ignore[reportUnnecessaryIsInstance] - of layers without types
+        raise _describe_wrong_response(response, layers)
     if response.model is None:
         response.model = candidate.info
     if response.usage is None:

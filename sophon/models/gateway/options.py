@@ -10,7 +10,6 @@ from functools import lru_cache
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.models.gateway.provider import NEVER, Provider
 from sophon.models.reply_size import MAX_REPLY_BYTES
 from sophon.models.token_counter import TokenCounter
 
@@ -71,27 +70,14 @@ class GatewayDependencies:
     tokens: TokenCounter
     options: GatewayOptions
 
-    def limits_of(self, provider: Provider, *, seconds_to_alternative: float = NEVER) -> AttemptLimits:
-        """Return the limits of an attempt with a provider: its own timeouts, else those of the options.
-
-        The limit on silence before the reply holds only if another candidate can be called by then.
-        """
-        options, attempt, idle = self.options, provider.attempt_timeout_seconds, provider.idle_timeout_seconds
-        first = provider.first_output_timeout_seconds or options.first_output_timeout_seconds
-        return _make_limits(
-            options.attempt_timeout_seconds if attempt is None else attempt,
-            options.idle_timeout_seconds if idle is None else idle,
-            first if first is not None and seconds_to_alternative <= first else None,
-        )
-
 
 @lru_cache(maxsize=64)
-def _make_limits(
+def make_attempt_limits(
     attempt_timeout_seconds: float | None,
     idle_timeout_seconds: float | None,
     first_output_timeout_seconds: float | None,
 ) -> AttemptLimits:
-    """Cache the limits: a provider's are the same for each of its attempts."""
+    """Return the limits, cached: a provider's are the same for each of its attempts."""
     return AttemptLimits(
         attempt_timeout_seconds=attempt_timeout_seconds,
         idle_timeout_seconds=idle_timeout_seconds,

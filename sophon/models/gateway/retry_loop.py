@@ -65,7 +65,7 @@ class RetryLoop(AttemptRunner):
     async def __call__(self, request: ModelRequest) -> ModelResponse:
         """Return the response. Raises the ModelError that ended the loop, or BudgetExceeded if no attempt was made."""
         breaker = self._candidate.provider.breaker
-        if breaker.is_tripped:
+        if breaker.probe_at is not None:
             breaker.start_call(self._context.clock.monotonic())
         # The first attempt, which is usually the only one, needs no state machine.
         keys, started_at = self._candidate.provider.keys, self._context.clock.monotonic()
@@ -86,7 +86,7 @@ class RetryLoop(AttemptRunner):
             answered = isinstance(error, ModelError) and error.status is not None
             (breaker.record_success if answered else breaker.abandon_call)()
             raise
-        if breaker.is_tripped:
+        if breaker.probe_at is not None:
             breaker.record_success()
         return response
 
@@ -163,7 +163,7 @@ class RetryLoop(AttemptRunner):
 
         Otherwise a provider that answers nothing would occupy the turn for the timeout of every retry.
         """
-        most = self._context.limits_of(self._candidate.provider).attempt_timeout_seconds
+        most = self._find_limits().attempt_timeout_seconds
         used = self._context.clock.monotonic() - progress.started_at
         return isinstance(progress.failure, ModelTimeout) and most is not None and used >= most
 

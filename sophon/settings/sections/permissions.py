@@ -8,6 +8,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SophonError
 from sophon.security.authorization.permission_levels import (
     FEATURES,
+    FULL_HISTORY,
     LEVELS_BY_LABEL,
     Feature,
     Level,
@@ -274,12 +275,21 @@ class PermissionsSettings(SettingsSection):
             entry.max_output_tokens or default.max_output_tokens,
         )
 
+    @cached_property
+    def hides_history(self) -> bool:
+        """Whether a level that somebody may have lacks the feature FullHistory."""
+        return any(not self.levels.allows(level, FULL_HISTORY) for level in self._list_given_levels())
+
     @property
     def restricts_tools(self) -> bool:
         """Whether somebody may use fewer tools than all by their level."""
+        return any("*" not in self.levels.list_tools(level) for level in self._list_given_levels())
+
+    def _list_given_levels(self) -> list[Level]:
+        """Return the levels that somebody may have."""
         given = {self.ceiling, "User", "Admin", *(each.level for each in self.users.values())}
         given |= {each.level for each in (*self.channels.values(), *self.chats.values())}
-        return any(level.label in given and "*" not in self.levels.list_tools(level) for level in Level)
+        return [level for level in Level if level.label in given]
 
     @cached_property
     def has_cost_limits(self) -> bool:

@@ -118,11 +118,11 @@ class LlmInvoker:
         _repair(ctx, turn_state)
         if turn_state.round == ctx.iteration:
             _withdraw_streamed(ctx, withdrawn)
-        if ctx.streamed_chunks:
-            ctx.streamed_chunks = []
+        ctx.streamed_chunks = []
         turn_state.round = ctx.iteration
         turn_state.is_asking = True
-        offer_permitted(ctx)
+        if ctx.settings.guards.authorization.enabled:
+            offer_permitted(ctx)
         if ctx.has_listeners:
             _emit_offer(ctx, turn_state)
         try:

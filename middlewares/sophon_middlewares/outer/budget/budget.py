@@ -16,7 +16,6 @@ from sophon.context.state import UnrecordedUsage
 from sophon.errors import BudgetExceeded
 from sophon.failure_log import log_failure
 from sophon.messages import Response, Usage
-from sophon.models.gateway.provider import Provider
 from sophon.models.model import Meter, ModelInfo, ModelRequest, metering
 from sophon.routing.turn_keys import REMAINING_COST
 from sophon.settings import BudgetSettings
@@ -86,7 +85,10 @@ class Budget:
         try:
             if payers:
                 await _check_payers(ctx, payers)
-            if ctx.services.settings.budget.has_provider_limits or has_unknown_prices(ctx.services.gateway.providers):
+            providers = ctx.services.gateway.providers
+            if ctx.services.settings.budget.has_provider_limits or any(
+                provider.active and provider.has_unknown_prices for provider in providers
+            ):
                 ctx.excluded_providers = await _exclude_providers(ctx, payers)
             # Of a turn that begins within another one; see `SharedAccount`.
             shared = SharedAccount(own, _limit_to_ceiling(meter, own.store)) if isinstance(meter, Account) else None
@@ -120,11 +122,13 @@ async def _classify(ctx: Context) -> None:
 
 async def _find_payers(ctx: Context) -> list[PayerLimits]:
     """Return the cost limits of the person, and of the task type of the message, which is classified for that."""
-    person, task = find_payer_limits(ctx), None
-    if ctx.settings.budget.task_types:
+    settings, found = ctx.settings, list[PayerLimits | None]()
+    if settings.permissions.has_cost_limits or settings.routing.uses_tiers:
+        found.append(find_payer_limits(ctx))
+    if settings.budget.task_types:
         await _classify(ctx)
-        task = find_task_limits(ctx.settings.budget, find_task_type(ctx))
-    return [each for each in (person, task) if each is not None]
+        found.append(find_task_limits(settings.budget, find_task_type(ctx)))
+    return [each for each in found if each is not None]
 
 
 async def _check_payers(ctx: Context, payers: Sequence[PayerLimits]) -> None:
@@ -176,14 +180,6 @@ async def _exclude_providers(ctx: Context, payers: Sequence[PayerLimits]) -> dic
     if first is not None and all(provider.id in excluded for provider in active):
         raise first
     return excluded
-
-
-def has_unknown_prices(providers: Sequence[Provider]) -> bool:
-    """Return whether a model of an active provider has an unknown price, although it does not run locally."""
-    for provider in providers:  # noqa: SIM110 - a generator costs more than the question, which every turn asks
-        if provider.active and provider.has_unknown_prices:
-            return True
-    return False
 
 
 def find_provider_price_error(

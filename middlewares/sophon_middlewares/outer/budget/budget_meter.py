@@ -87,8 +87,10 @@ class TurnMeter:
         self._ctx = ctx
         self._settings = ctx.services.settings.budget
         self._has_limits = self._settings.has_provider_limits
-        self._task_type = find_task_type(ctx)
-        self._limits = self._settings.limits_of_turn(self._task_type)
+        self._task_type = find_task_type(ctx) if self._settings.task_types else None
+        self._limits = self._settings.turn.limits
+        if self._task_type is not None:
+            self._limits = self._settings.limits_of_turn(self._task_type)
         self._payers = tuple(payers)
         self._reserved_tokens = 0
         self._reserved_micros = 0
@@ -279,9 +281,7 @@ class TurnMeter:
 
 
 def find_task_type(ctx: Context) -> str | None:
-    """Return the task type if a budget needs it and the turn was classified."""
-    if not ctx.services.settings.budget.task_types:
-        return None
+    """Return the task type if the turn was classified."""
     from sophon.routing.turn_keys import TASK_PROFILE  # lazy: few budgets need it
 
     profile = ctx.get(TASK_PROFILE)

@@ -18,10 +18,7 @@ DAILY_COST, MONTHLY_COST = "DailyCost", "MonthlyCost"
 
 def find_payer_limits(ctx: Context) -> PayerLimits | None:
     """Return the cost limits of the turn's principal; None if there is none."""
-    settings = ctx.settings
-    if not (settings.permissions.has_cost_limits or settings.routing.uses_tiers):
-        return None
-    found = find_routing_permissions(ctx, uses_tiers=settings.routing.uses_tiers)
+    found = find_routing_permissions(ctx, uses_tiers=ctx.settings.routing.uses_tiers)
     if found.daily_cost is None and found.monthly_cost is None:
         return None
     return PayerLimits(ctx.principal or LOCAL_USER, _to_micros(found.daily_cost), _to_micros(found.monthly_cost))

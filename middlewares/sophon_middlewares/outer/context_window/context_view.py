@@ -86,7 +86,7 @@ def _create_full_view(
     name = CACHED_COUNT_PREFIX + tokens.name
     front = count_leading_system_messages(messages) if messages and messages[0].role == "system" else 0
     system = _size(messages[:front], tokens) if front else 0
-    replaced, saved = (stale.end, stale.saved_tokens(tokens.name)) if stale is not None else (0, 0)
+    replaced, saved = stale.count_saved(tokens.name) if stale is not None else (0, 0)
     if ctx.prefix_cache and saved is not None:
         stored, total = ctx.prefix_cache.get(name, (0, 0))
         if stored and front + stored >= replaced and _is_same(messages, ctx.messages, front + stored - 1):

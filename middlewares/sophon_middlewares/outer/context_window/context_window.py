@@ -39,13 +39,9 @@ class ContextWindow:
 
     def __init__(self, *, options: ContextWindowSettings | None = None) -> None:
         check_argument("ContextWindow(options)", options, "trigger", "ContextWindowSettings(trigger=0.7)")
-        self._options = options
+        self.options = options
         self.breaker = CompactionBreaker()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        with ctx.call_layer(self.create_layer(ctx)):
+        with ctx.call_layer(ContextWindowLayer(ctx, self.options, self.breaker)):
             await next(ctx)
-
-    def create_layer(self, ctx: Context) -> ContextWindowLayer:
-        """Return the call layer of a turn."""
-        return ContextWindowLayer(ctx, self._options or ctx.services.settings.context_window, self.breaker)

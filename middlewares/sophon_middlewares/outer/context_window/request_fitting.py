@@ -32,8 +32,6 @@ from sophon_middlewares.outer.context_window.worker_steps import run_step
 
 CompactionMethod: TypeAlias = Literal["summary", "truncation", "results"]
 
-_UNCOUNTED: AbstractContextManager[None] = nullcontext()
-
 OVERFLOW_SHARE = 0.5
 """Share of the size that a provider rejected, to which the conversation is compacted after it."""
 
@@ -62,11 +60,12 @@ class ContextWindowLayer:
     """
 
     __slots__ = (
-        *("_breaker", "_budget", "_ctx", "_current", "_options", "_overhead", "_stale", "_times", "_tokens"),
+        *("_breaker", "_budget", "_ctx", "_current", "_options", "_overhead", "_stale", "_time", "_tokens"),
         "_windows",
     )
 
-    def __init__(self, ctx: Context, options: ContextWindowSettings, breaker: CompactionBreaker) -> None:
+    def __init__(self, ctx: Context, options: ContextWindowSettings | None, breaker: CompactionBreaker) -> None:
+        options = options or ctx.services.settings.context_window
         self._ctx = ctx
         self._options = options
         self._breaker = breaker
@@ -74,13 +73,15 @@ class ContextWindowLayer:
         self._overhead = RequestOverhead(ctx, self._tokens)
         self._current: ModelWindow | None = None
         self._windows: dict[str, ModelWindow] = {}
-        self._budget = find_task_budget(ctx, options)
-        self._times = ctx.get(STAGE_TIMES)
+        self._budget = find_task_budget(ctx, options) if options.task_tokens else options.max_tokens
+        times = ctx.get(STAGE_TIMES)
+        self._time: Callable[[Stage], AbstractContextManager[object]] = nullcontext if times is None else times.within
+        """Returns the block whose time is that of a published stage; this layer acts within that of the model call."""
         turns = options.stale_result_turns
         self._stale = StaleResults(ctx, turns, options.stale_result_step) if turns is not None else None
 
     async def __call__(self, request: ModelRequest, call: Call) -> ModelResponse:
-        with self._count_to("context_guard"):
+        with self._time("context_guard"):
             if self._stale is not None:
                 request = await self._stale.replace(request)
             frame = self._update_window(request)
@@ -96,7 +97,7 @@ class ContextWindowLayer:
             except ContextOverflow as overflow:
                 if overflow.visible:
                     raise
-                with self._count_to("context_guard"):
+                with self._time("context_guard"):
                     frame.window = min(frame.window, used)
                     frame.token_limit = self._find_limit(frame.window)
                     shrunk = await self._shrink_results(request, frame, fixed) if step is None else None
@@ -110,7 +111,7 @@ class ContextWindowLayer:
 
     def prepare(self, request: ModelRequest) -> None:
         """Have what fills the room choose for the model of a request, if it has not yet."""
-        with self._count_to("context_guard"):
+        with self._time("context_guard"):
             self._fill(request, self._update_window(request))
 
     def _fill(self, request: ModelRequest, frame: ModelWindow) -> None:
@@ -128,10 +129,6 @@ class ContextWindowLayer:
         room = capacity.message_tokens_for_total(int(frame.token_limit)) - frame.view.total_tokens
         for filler in fillers:
             room -= filler.fill(request, max(room, 0))
-
-    def _count_to(self, stage: Stage) -> AbstractContextManager[None]:
-        """Return the block whose time is that of a published stage; this layer acts within that of the model call."""
-        return _UNCOUNTED if self._times is None else self._times.within(stage)
 
     def _update_window(self, request: ModelRequest) -> ModelWindow:
         """Return the state of the request's model, with the newest messages counted."""
@@ -158,7 +155,7 @@ class ContextWindowLayer:
         most, tokens = self._options.history_messages, self._options.history_tokens
         if most is None and tokens is None:
             return view
-        with self._count_to("history_sanitize"):
+        with self._time("history_sanitize"):
             kept = limit_history(view.visible_messages(list(messages)), most, tokens, self._tokens.count_message)
             return view if kept is None else create_truncated_view(view, kept, self._tokens)
 
@@ -357,8 +354,6 @@ def find_task_budget(ctx: Context, options: ContextWindowSettings) -> int | None
 
     The task type is that of classification or routing, else of the keywords of the message.
     """
-    if not options.task_tokens:
-        return options.max_tokens
     from sophon.learning.task_profile import profile_task  # lazy: few settings need it
     from sophon.routing.turn_keys import TASK_PROFILE
 

@@ -44,21 +44,24 @@ class StaleResults:
         """Return the request with summaries in place of stale results; the request itself if there are none."""
         messages, prefix = request.messages, self._prefix
         if prefix is None or not self._is_continued_by(messages, prefix):
-            await self._summarise_in_steps()
-            prefix = await run_step(self._ctx.services.clock, messages, partial(self._build_prefix, messages))
+            if len(self._ctx.messages) > MAX_INLINE_MESSAGES:
+                await self._summarise_in_steps()
+            if len(messages) > MAX_INLINE_MESSAGES:
+                prefix = await self._ctx.services.clock.run_in_thread(partial(self._build_prefix, messages))
+            else:
+                prefix = self._build_prefix(messages)
             self._prefix = prefix
         if not self._saved:
             return request
         return request.copy_with(messages=[*prefix, *messages[len(prefix) :]])
 
-    def saved_tokens(self, counter: str) -> int | None:
-        """Return the tokens that are saved; None if they were counted with another counter."""
-        return self._saved if not self._saved or counter == self._counter else None
-
-    @property
-    def end(self) -> int:
-        """Number of leading messages of a request in which results are replaced."""
-        return len(self._prefix) if self._prefix is not None and self._saved else 0
+    def count_saved(self, counter: str) -> tuple[int, int | None]:
+        """Return the number of leading messages of a request in which results are replaced, and the tokens that this
+        saves; None for these if they were counted with another counter.
+        """
+        if not self._saved or self._prefix is None:
+            return 0, 0
+        return len(self._prefix), self._saved if counter == self._counter else None
 
     def _is_continued_by(self, messages: Sequence[Message], prefix: Sequence[Message]) -> bool:
         end = len(prefix)
