@@ -1,7 +1,7 @@
 """Arguments that decide the risk of a call, for a look at their names alone: most calls have none of them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -33,10 +33,6 @@ def has_assessed_arguments(tool_name: str, arguments: object) -> bool:
     return any(is_assessed(tool_name, each) for each in find_objects(named))
 
 
-def _find_containers(values: Iterable[object]) -> list[object]:
-    return [each for each in values if type(each) not in _PLAIN_TYPES]
-
-
 def is_assessed(tool_name: str, named: Mapping[Any, Any]) -> bool:
     """Return whether `assess_risk` looks at an object of the arguments of a call."""
     return not _ASSESSED.isdisjoint(named) or sends_mail(tool_name)
@@ -52,9 +48,9 @@ def find_objects(arguments: object) -> Iterator[Mapping[Any, Any]]:
         seen.add(id(value))
         if isinstance(value, Mapping):
             yield value  # pyright: ignore[reportUnknownVariableType] - JSON
-            pending += _find_containers(value.values())  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - JSON
+            pending += [each for each in value.values() if type(each) not in _PLAIN_TYPES]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType] - JSON
         elif isinstance(value, list | tuple):
-            pending += _find_containers(value)  # pyright: ignore[reportUnknownArgumentType] - JSON
+            pending += [each for each in value if type(each) not in _PLAIN_TYPES]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
 
 
 def has_command(arguments: Mapping[str, Any]) -> bool:

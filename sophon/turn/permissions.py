@@ -12,7 +12,7 @@ from sophon.settings import Settings
 from sophon.settings.sections.authorization import EXECUTE, TOOL_RESOURCE, RuleSettings
 from sophon.settings.sections.permissions import LevelsSettings, RoutingPermissions
 from sophon.tools.tool import Tool
-from sophon.turn.chat_overrides import find_chat_overrides
+from sophon.turn.chat_overrides import CHAT_OVERRIDES
 
 MICROS_PER_UNIT = 1_000_000
 
@@ -123,15 +123,14 @@ def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> Sequence[Tool]:
 
     While the guard Authorization is off, the principal may use all of them.
     """
-    tools = (
-        [tool for tool in tools if not is_owned_by_other(ctx, tool)] if ctx.services.assistant.custom_tools else tools
-    )
+    if ctx.services.assistant.custom_tools:
+        tools = [tool for tool in tools if not is_owned_by_other(ctx, tool)]
     if ctx.services.assistant.agents is not None:
         from sophon.turn.agent import filter_by_agents  # lazy: most hosts have no agents
 
         tools = filter_by_agents(ctx, tools)
-    overrides = find_chat_overrides(ctx)
-    if overrides.restricts_tools:
+    overrides = ctx.root.get(CHAT_OVERRIDES)
+    if overrides is not None and overrides.restricts_tools:
         tools = overrides.filter_tools(tools)
     allowed = find_allowed_tools(ctx)
     if allowed is not None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Mapping, Sequence
+from functools import partial
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
@@ -62,46 +63,39 @@ class Audit:
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         collect_verdicts(ctx)
         calls = tuple(ctx.pending)
-        recorder = _OutcomeRecorder(await _propose(ctx, calls))
+        ended = await _propose(ctx, calls)
         try:
-            with ctx.tool_check(_append_evaluations), ctx.result_hook(recorder.record):
+            with ctx.tool_check(_append_evaluations), ctx.result_hook(partial(_append_outcome, ended)):
                 await next(ctx)
         except BaseException:
-            await _try_to_append(ctx, calls, recorder)
+            await _try_to_append(ctx, calls, ended)
             raise
-        await recorder.record_rest(ctx, calls)
+        await _append_rest(ctx, calls, ended)
 
 
-class _OutcomeRecorder:
-    """Appends the outcome of each call once; `ended` holds the ids of the calls whose outcome the log has."""
+def _append_outcome(ended: set[str], ctx: Context, call: ToolCall, result: ToolResult) -> Awaitable[None]:
+    """Append the outcome of a call, after the verdicts on it; `ended` are the calls whose outcome the log has."""
+    ended.add(call.id)
+    verdicts = take_verdicts(ctx, call.id)
+    settled = take_person_decision(ctx, call.id)
+    if settled is not None:
+        decision: GuardDecision = "allow" if settled.rule == "answered" else "block"
+        verdicts = [*verdicts, Verdict("Approval", decision, settled.rule, settled.decided_by)]
+    block = next((each for each in verdicts if each.decision == "block"), None) if verdicts else None
+    events = _build_evaluations(ctx, call, verdicts)
+    events.append(build_outcome(ctx, call, result, block))
+    return ctx.services.store.audit.append(events)
 
-    __slots__ = ("_ended",)
 
-    def __init__(self, ended: set[str]) -> None:
-        self._ended = ended
-
-    def record(self, ctx: Context, call: ToolCall, result: ToolResult) -> Awaitable[None]:
-        """Append the outcome of a call, after the verdicts on it."""
-        self._ended.add(call.id)
-        verdicts = take_verdicts(ctx, call.id)
-        settled = take_person_decision(ctx, call.id)
-        if settled is not None:
-            decision: GuardDecision = "allow" if settled.rule == "answered" else "block"
-            verdicts = [*verdicts, Verdict("Approval", decision, settled.rule, settled.decided_by)]
-        block = next((each for each in verdicts if each.decision == "block"), None) if verdicts else None
-        events = _build_evaluations(ctx, call, verdicts)
-        events.append(build_outcome(ctx, call, result, block))
-        return ctx.services.store.audit.append(events)
-
-    async def record_rest(self, ctx: Context, calls: Sequence[ToolCall]) -> None:
-        """Append the outcomes of the calls that did not run, and the verdicts on those that wait for a person."""
-        for call in calls:
-            if call.id in self._ended:
-                continue
-            result = ctx.results.get(call.id)
-            waiting = _append_evaluations(ctx, call) if result is None else self.record(ctx, call, result)
-            if waiting is not None:
-                await waiting
+async def _append_rest(ctx: Context, calls: Sequence[ToolCall], ended: set[str]) -> None:
+    """Append the outcomes of the calls that did not run, and the verdicts on those that wait for a person."""
+    for call in calls:
+        if call.id in ended:
+            continue
+        result = ctx.results.get(call.id)
+        waiting = _append_evaluations(ctx, call) if result is None else _append_outcome(ended, ctx, call, result)
+        if waiting is not None:
+            await waiting
 
 
 async def _propose(ctx: Context, calls: Sequence[ToolCall]) -> set[str]:
@@ -153,9 +147,9 @@ def _append_evaluations(ctx: Context, call: ToolCall) -> Awaitable[None] | None:
     return ctx.services.store.audit.append(events) if events else None
 
 
-async def _try_to_append(ctx: Context, calls: Sequence[ToolCall], recorder: _OutcomeRecorder) -> None:
+async def _try_to_append(ctx: Context, calls: Sequence[ToolCall], ended: set[str]) -> None:
     try:
-        await recorder.record_rest(ctx, calls)
+        await _append_rest(ctx, calls, ended)
     except Exception:
         log.exception("the outcome of a call that raised could not be audited")  # its own error goes on
 

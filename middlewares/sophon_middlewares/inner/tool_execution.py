@@ -124,8 +124,9 @@ async def _settle(ctx: Context, call: ToolCall) -> None:
 
 async def _run_checked(ctx: Context, call: ToolCall, tool: Tool) -> None:
     refusal = await _find_refusal(ctx, call) if ctx.tool_checks else None
-    if refusal is None and (withheld := find_permission_error(ctx, tool)) is not None:
-        refusal = f"error: {withheld}"
+    if refusal is None and ctx.settings.guards.authorization.enabled:
+        withheld = find_permission_error(ctx, tool)
+        refusal = None if withheld is None else f"error: {withheld}"
     if refusal is None:
         await _run(ctx, call, tool)
     else:

@@ -19,7 +19,7 @@ from sophon.stores.data_labels.contract import file_key, memory_key, name_file
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader
 from sophon.stores.memories.workspace_files import MEMORY_FILE, find_said
 from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
-from sophon.turn.chat_overrides import find_chat_overrides
+from sophon.turn.chat_overrides import CHAT_OVERRIDES
 from sophon_middlewares.memory.memory_layer import MemoryLayer
 from sophon_middlewares.outer.context_window.fact_flush import HAS_MEMORY
 from sophon_middlewares.outer.context_window.room import ROOM_FILLERS
@@ -83,11 +83,12 @@ class Memory:
             await next(ctx)
 
     async def _prepare(self, ctx: Context) -> None:
-        overrides = find_chat_overrides(ctx)
-        if overrides.memory == "none":
+        overrides = ctx.root.get(CHAT_OVERRIDES)
+        if overrides is not None and overrides.memory == "none":
             return
-        texts: Mapping[str, str] = await self._read_files(ctx) if overrides.remembers_for_all else {}
-        entries, days = await self._recall(ctx)
+        only_session = overrides is not None and not overrides.remembers_for_all
+        texts: Mapping[str, str] = {} if only_session else await self._read_files(ctx)
+        entries, days = await self._recall(ctx, only_session=only_session)
         if entries and MEMORY_FILE in texts:
             said = find_said(texts[MEMORY_FILE])
             entries = [each for each in entries if normalize_statement(each.text) not in said]
@@ -109,13 +110,12 @@ class Memory:
         reader, own_folder = self._reader, self._folder / files_folder(ctx.data_owner)
         return await ctx.services.clock.run_in_thread(partial(reader.read, own_folder))
 
-    async def _recall(self, ctx: Context) -> tuple[Sequence[MemoryEntry], Sequence[str]]:
+    async def _recall(self, ctx: Context, *, only_session: bool) -> tuple[Sequence[MemoryEntry], Sequence[str]]:
         agent = _find_recalling_agent(ctx)
         if agent is None:
             return (), ()
         settings, memory, scope = ctx.settings.memory, ctx.services.memory, memory_scope(ctx.data_owner)
         try:
-            only_session = not find_chat_overrides(ctx).remembers_for_all
             keeps_days = self._daily_log is not None and settings.daily_log and not only_session
             days = await self._daily_log(ctx) if keeps_days and self._daily_log is not None else ()
             if not settings.prompt_tokens or await memory.is_empty(scope):

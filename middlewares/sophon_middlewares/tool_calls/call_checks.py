@@ -8,7 +8,7 @@ from sophon.errors import InvalidArguments
 from sophon.messages import ToolCall
 from sophon.tools.registry import find_group
 from sophon.tools.tool import Tool, to_wire_name
-from sophon.turn.chat_overrides import find_chat_overrides
+from sophon.turn.chat_overrides import CHAT_OVERRIDES
 from sophon.turn.permissions import find_tool_permissions, is_owned_by_other
 
 LOAD_TOOLS = "load_tools"
@@ -21,14 +21,17 @@ def find_call_error(ctx: Context, call: ToolCall, tool: Tool | None) -> str | No
     """
     if call.malformed is not None:
         return f"this tool call could not be read: {call.malformed}"
-    if tool is not None and is_owned_by_other(ctx, tool):
+    if tool is not None and tool.owner is not None and is_owned_by_other(ctx, tool):
         return f"there is no tool {call.name!r} in this conversation"
-    if tool is not None and not find_chat_overrides(ctx).allows(tool):
+    overrides = ctx.root.get(CHAT_OVERRIDES)
+    if tool is not None and overrides is not None and not overrides.allows(tool):
         return f"{call.name} may not be used in this chat"
     if tool is not None and (tool in ctx.tools or is_offered(ctx, tool)):
-        return _find_problem(ctx, call, tool)
-    if tool is not None and (withheld := find_permission_error(ctx, tool)) is not None:
-        return withheld
+        return None if tool.find_problem is None else _find_problem(ctx, call, tool)
+    if tool is not None and ctx.settings.guards.authorization.enabled:
+        withheld = find_permission_error(ctx, tool)
+        if withheld is not None:
+            return withheld
     near = ctx.services.registry.suggest_names(call.name, ctx.tools)
     hint = f"; near names: {', '.join(near)}" if near else ""
     named = tool or _find_by_wire_name(ctx, call.name)
@@ -57,12 +60,10 @@ def _find_problem(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
 
 
 def find_permission_error(ctx: Context, tool: Tool) -> str | None:
-    """Return why the principal of the turn may not use the tool, if permissions are enforced; None if they may.
+    """Return why the principal of the turn may not use the tool, where permissions are enforced; None if they may.
 
     The guard Authorization says so first where it stands. A chain without it obeys the levels all the same.
     """
-    if not ctx.settings.guards.authorization.enabled:
-        return None
     permissions = find_tool_permissions(ctx)
     if permissions.decide(tool.name).allowed:
         return None

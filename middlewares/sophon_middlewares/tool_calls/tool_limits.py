@@ -160,7 +160,7 @@ def find_spent_time(ctx: Context) -> SpentTime | None:
     used, settings = ctx.stopwatch.seconds, ctx.services.settings
     if used >= find_last_start(settings.agent_execution.max_execution_time.total_seconds()):
         return SpentTime("AgentExecution.MaxExecutionTime", used)
-    if (of_step := _find_step_time(ctx, used)) is not None and of_step[1] >= of_step[0]:
+    if ctx.step is not None and (of_step := _find_step_time(ctx, used)) is not None and of_step[1] >= of_step[0]:
         return SpentTime(f"a step has {STEP_SECONDS / 60:.0f} minutes", of_step[1])
     if ctx.meter is None or (limit := ctx.meter.find_time_limit()) is None:
         return None
@@ -180,7 +180,7 @@ def limit_call_seconds(ctx: Context, seconds: float) -> float:
     no time to sum up in.
     """
     used = ctx.stopwatch.seconds
-    if (of_step := _find_step_time(ctx, used)) is not None:
+    if ctx.step is not None and (of_step := _find_step_time(ctx, used)) is not None:
         seconds = max(min(seconds, of_step[0] - of_step[1]), 0.0)
     limit = ctx.services.settings.agent_execution.max_execution_time.total_seconds()
     for_summary = (limit - find_last_start(limit)) / 2

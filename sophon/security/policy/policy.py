@@ -34,7 +34,9 @@ class Policy:
     paths is not met by an action without one. Of several rules that verify, the one with the highest tier decides.
     """
 
-    def __init__(self, rules: Iterable[PolicyRule]) -> None:
+    def __init__(self, rules: Iterable[PolicyRule], *, is_shipped: bool = False) -> None:
+        self.is_shipped = is_shipped
+        """Whether it is the policy that ships with Sophon."""
         self._rules = tuple(rules)
         self._by_action_type: dict[str, tuple[PolicyRule, ...]] = {}
 
@@ -95,4 +97,5 @@ def _is_met(rule: PolicyRule, paths: list[str]) -> bool:
 
 @cache
 def _load_default() -> Policy:
-    return Policy.load(files("sophon.security.policy").joinpath("default.yaml").read_text("utf-8"))
+    text = files("sophon.security.policy").joinpath("default.yaml").read_text("utf-8")
+    return Policy(parse_policy(text), is_shipped=True)

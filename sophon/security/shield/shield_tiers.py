@@ -53,11 +53,11 @@ class TierVerdict:
     reason: str = ""
 
 
-def apply_policy(action: Action, policy: Policy, *, has_evaluator: bool, is_shipped: bool) -> TierVerdict:
+def apply_policy(action: Action, policy: Policy, *, has_evaluator: bool) -> TierVerdict:
     """Return the verdict of tier 0: block, allow, or escalate to tier 1, 2 or 3.
 
-    Without an evaluator a rule that asks for tier 2 is a person's, except in the policy that ships with Sophon
-    (`is_shipped`): of an action that it verifies, tier 1 must find nothing.
+    Without an evaluator a rule that asks for tier 2 is a person's, except in the policy that ships with Sophon: of an
+    action that it verifies, tier 1 must find nothing.
     """
     decision = policy.decide(action.action_type, action.resolved)
     rule = decision.rule or ""
@@ -70,7 +70,7 @@ def apply_policy(action: Action, policy: Policy, *, has_evaluator: bool, is_ship
         return TierVerdict("allow", 0, rule)
     tier = decision.tier
     if tier == EVALUATOR and not has_evaluator:
-        tier = 1 if is_shipped else PERSON
+        tier = 1 if policy.is_shipped else PERSON
     if minimum == PERSON and tier < PERSON:
         return TierVerdict("escalate", PERSON, "no_evaluator", "a model must evaluate it, and none does")
     # A guard that demands the evaluator, and no person instead of one, has asked for them by itself.

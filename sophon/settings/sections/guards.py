@@ -1,6 +1,7 @@
 """Settings sections of the guards: middlewares around the tool call that can block it or ask a person."""
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -152,7 +153,7 @@ class ShieldSettings(SettingsSection):
         wanted = "tier" not in self.model_fields_set and self.model_fields_set & _EVALUATOR_FIELDS
         return {"tier": 2} if wanted else {}
 
-    @property
+    @cached_property
     def has_evaluator(self) -> bool:
         """Whether a model evaluates what the policy and the heuristics do not decide."""
         return self.tier > 1

@@ -25,11 +25,11 @@ from sophon.tools.tool import Tool
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 from sophon.turn.provenance import list_person_texts
 from sophon_middlewares.guards.information_flow.session_taint import (
+    LOADED,
     build_file_labels,
     find_call_taint,
     find_memory_taint,
     find_result_taint,
-    is_loaded,
     is_local,
     list_result_labels,
     load_session_taint,
@@ -92,7 +92,7 @@ class InformationFlow(Guard):
 
     def judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
         """Judge where the call would carry what the session has read."""
-        return None if is_loaded(ctx) and _is_untainted(ctx, call) else _judge_taint(ctx, call)
+        return None if ctx.get(LOADED) and _is_untainted(ctx, call) else _judge_taint(ctx, call)
 
     def check(self, ctx: Context, call: ToolCall) -> Awaitable[str | None] | None:
         """Judge a call immediately before it runs, and label what it is about to write."""

@@ -36,16 +36,11 @@ from sophon_middlewares.tool_calls.result_redaction import had_key
 MAX_PARENTS = 24
 """Folders above a file that are looked up and labelled with it."""
 
-_LOADED: Key[bool] = Key("information_flow.loaded")
+LOADED: Key[bool] = Key("information_flow.loaded")
+"""Set once `load_session_taint` has loaded the taint."""
 
 _REMEMBERED = re.compile(r"Remembered as (\S+)\.")
 _MEMORY_ID = re.compile(r'"id":\s*"([^"]+)"')
-
-
-def is_loaded(ctx: Context) -> bool:
-    """Return whether `load_session_taint` has loaded the taint."""
-    loaded = ctx.get(_LOADED)
-    return loaded is True
 
 
 async def load_session_taint(ctx: Context) -> None:
@@ -54,13 +49,13 @@ async def load_session_taint(ctx: Context) -> None:
     Texts from outside that came with a message, and results from before the guard was enabled, are found by their
     fences in the conversation; files and images by the messages that have them.
     """
-    if ctx.get(_LOADED):
+    if ctx.get(LOADED):
         return
     key = session_key(ctx.session_id)
     stored = (await ctx.services.store.data_labels.find([key])).get(key, UNTAINTED)
     known = stored.merge(ctx.tally.taint).merge(find_conversation_taint(ctx))
     ctx.tally.taint = ctx.tally.taint.merge(known)
-    ctx.put(_LOADED, True)
+    ctx.put(LOADED, True)
     if known != stored:
         await ctx.services.store.data_labels.write([LabelWrite(key, known)])
 

@@ -1,6 +1,6 @@
 """Redaction of a turn, by a call layer, a model hook and a redactor: secrets in what models are sent and write."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -51,7 +51,7 @@ class RedactedTexts:
 
 
 @contextmanager
-def redact_turn(ctx: Context) -> Iterator[None]:
+def redact_turn(ctx: Context) -> Generator[None]:
     """Redact the results of tools and the model calls of a turn within the block; within another block nothing more."""
     if ctx.redactor is not None:
         yield

@@ -9,7 +9,6 @@ from sophon.messages import ToolCall
 from sophon.plugins.configured_shield_classifier import load_classifier
 from sophon.security.action_types import has_path_arguments
 from sophon.security.heuristics import Finding, evaluate_heuristics
-from sophon.security.policy import Policy
 from sophon.security.rule_assessment import resolve_paths
 from sophon.security.shield.classifier_contract import TIMEOUT_SECONDS, find_stricter, read_classification
 from sophon.security.shield.shield_tiers import EVALUATOR, PERSON, Action, TierVerdict, apply_finding, apply_policy
@@ -42,22 +41,16 @@ def judge_in_tiers(ctx: Context, call: ToolCall, cache: VerdictCache) -> Awaitab
 
     Raises whatever the classifier raises, and TimeoutError.
     """
-    action = build_action(ctx, call)
-    verdict = _apply_policy(ctx, action)
+    action, shield = build_action(ctx, call), ctx.services.settings.guards.shield
+    verdict = apply_policy(action, ctx.services.security.policy, has_evaluator=shield.has_evaluator)
     if verdict.verdict == "escalate":
         finding = evaluate_heuristics(action.action_type, action.arguments)
-        shield = ctx.services.settings.guards.shield
         if shield.classifier is not None and finding.severity != "block":
             return _judge_with_classifier(ctx, call, action, cache, verdict, finding)
         verdict = apply_finding(finding, verdict, has_evaluator=shield.has_evaluator)
     if verdict.verdict == "allow":
         return _PASSED[verdict.tier]
     return _judge_in_higher_tiers(ctx, call, action, cache, verdict)
-
-
-def _apply_policy(ctx: Context, action: Action) -> TierVerdict:
-    policy, has_evaluator = ctx.services.security.policy, ctx.services.settings.guards.shield.has_evaluator
-    return apply_policy(action, policy, has_evaluator=has_evaluator, is_shipped=policy is Policy.default())
 
 
 async def _judge_with_classifier(

@@ -163,7 +163,9 @@ class LoopDetector:
         """
         tool, entry = call.name, ObservedCall(call_key(call) if problem is None else UNUSABLE)
         self._append(entry)
-        if self._is_unremarkable(entry):
+        is_new = self._counts[entry.key] == 1 < self._first_notice
+        # Too few calls in the window repeat any other: then no rule can match.
+        if is_new and len(self._counts) > len(self._calls) - MIN_ALTERNATION:
             self._add_pending(entry)
             return _NO_VERDICT
         stuck = self._check_refusal(entry, tool)
@@ -253,12 +255,6 @@ class LoopDetector:
             if not counts[oldest]:
                 del counts[oldest]
                 self._unmasked.pop(oldest, None)
-
-    def _is_unremarkable(self, call: ObservedCall) -> bool:
-        """Return whether no rule can match: the call is new, and too few calls in the window repeat any other."""
-        return (
-            self._counts[call.key] == 1 < self._first_notice and len(self._counts) > len(self._calls) - MIN_ALTERNATION
-        )
 
     def _check_refusal(self, call: ObservedCall, tool: str) -> LoopVerdict | None:
         limits, count = self._limits, self._counts[call.key]

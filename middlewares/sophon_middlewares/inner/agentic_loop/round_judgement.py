@@ -54,9 +54,9 @@ def judge_round(ctx: Context, detector: LoopDetector) -> RoundVerdict:
         if problem is not None:
             judged.unusable.append(call.id)
         verdict = detector.check(call, problem=problem, polls=tool is not None and tool.polls)
-        if verdict.may_run and call.id in capped:
+        if call.id in capped and verdict.may_run:
             ctx.settle(call, f"error: {problem}", "denied")
-        elif verdict.may_run and call.id in wrong:
+        elif call.id in wrong and verdict.may_run:
             ctx.settle(call, f"error: {problem}", "failed")
         if verdict.level == "none":
             continue

@@ -31,7 +31,7 @@ def tier_0(
     evaluator: bool = False,
 ) -> tuple[str, int]:
     action = Action(action_type, arguments or {}, arguments or {}, minimum)
-    verdict = apply_policy(action, policy, has_evaluator=evaluator, is_shipped=policy is Policy.default())
+    verdict = apply_policy(action, policy, has_evaluator=evaluator)
     return verdict.verdict, verdict.tier
 
 
