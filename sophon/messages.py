@@ -315,6 +315,8 @@ class Response:
     @property
     def full_text(self) -> str:
         """All text of the turn in its order: what a user is shown."""
+        if not self.earlier_texts and self.text.strip():
+            return self.text
         return join_texts([*self.earlier_texts, self.text])
 
     def copy_with(self, **changes: Any) -> "Response":

@@ -30,7 +30,8 @@ class ModelAttempt(Event):
     span_id: Plain = ""
 
     def __post_init__(self) -> None:
-        self.detail = redact(self.detail)
+        if self.detail:
+            self.detail = redact(self.detail)
 
 
 @dataclass(slots=True, kw_only=True)

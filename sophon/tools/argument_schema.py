@@ -48,7 +48,7 @@ class ArgumentSchema:
 
     def validate(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the function's keyword arguments; raises InvalidArguments with one line per error."""
-        check = self.build()[1]
+        check = (self._built or self.build())[1]
         try:
             return check(arguments)
         except ValueError as error:

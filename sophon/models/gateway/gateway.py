@@ -30,7 +30,6 @@ from sophon.models.model import (
     ModelInfo,
     ModelRequest,
     ModelResponse,
-    Purpose,
 )
 from sophon.models.token_counter import TokenCounter, prepare_messages
 
@@ -245,8 +244,14 @@ def _index_by_name(providers: Sequence[Provider]) -> dict[str, list[Candidate]]:
 
 
 def _address_request(request: ModelRequest, model: ModelInfo, max_tokens: int, *, is_first: bool) -> ModelRequest:
-    """Return the request for a model: the caller's own to the first one, unless its limit differs there."""
-    limit = find_output_limit(request.purpose, max_tokens, model)
+    """Return the request for a model: the caller's own to the first one, unless its limit differs there.
+
+    Providers count reasoning as output. A title of 32 tokens, an evaluation of 500 or a summary would be empty, because
+    the model has not begun its answer when the limit is reached. Replies and steps keep theirs.
+    """
+    limit = max_tokens
+    if request.purpose not in LAYERED_PURPOSES and "reasoning" in model.capabilities:
+        limit += min(REASONING_TOKENS, model.context_window // _WINDOW_SHARE)
     if is_first and limit == max_tokens:
         request.model = model
         return request
@@ -345,14 +350,3 @@ def _failure(model: Model, task: asyncio.Task[Exception | None]) -> Exception | 
     info = model.info
     log.warning("the model %s did not close within %g seconds", info.id, CLOSE_TIMEOUT_SECONDS)
     return ModelTimeout(f"{info.id} did not close within {CLOSE_TIMEOUT_SECONDS:g} seconds", model=info.name)
-
-
-def find_output_limit(purpose: Purpose, max_tokens: int, model: ModelInfo) -> int:
-    """Return the output limit for a model whose answer may have `max_tokens`.
-
-    Providers count reasoning as output. A title of 32 tokens, an evaluation of 500 or a summary would be empty, because
-    the model has not begun its answer when the limit is reached. Replies and steps keep theirs.
-    """
-    if purpose in LAYERED_PURPOSES or "reasoning" not in model.capabilities:
-        return max_tokens
-    return max_tokens + min(REASONING_TOKENS, model.context_window // _WINDOW_SHARE)

@@ -99,7 +99,8 @@ class Provider:
             return "inactive"
         if self.keys is not None and self.keys.is_exhausted:
             return "no_keys"
-        return "active" if self.breaker.allows_call(now) else "benched"
+        breaker = self.breaker
+        return "active" if breaker.probe_at is None or breaker.allows_call(now) else "benched"
 
     def qualify_info(self, info: ModelInfo) -> ModelInfo:
         """Return the model's facts with this provider's id and default prices; always the same object for the same

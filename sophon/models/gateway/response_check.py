@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from sophon.messages import ToolCall
 from sophon.models.model import ModelResponse
-from sophon.models.reply_size import ReplySize
+from sophon.models.reply_size import MAX_TOOL_CALLS, ReplySize
 from sophon.security import redact_and_cut
 
 MAX_SHOWN = 80
@@ -48,7 +48,7 @@ def check_reply_size(response: ModelResponse, max_bytes: int) -> None:
 
     An adapter has enforced the limit while it read; a model of one's own may have returned anything.
     """
-    if not response.reasoning_fields and response.reasoning == "":
+    if not response.reasoning_fields and response.reasoning == "" and len(response.tool_calls) <= MAX_TOOL_CALLS:
         # A character takes four bytes at most.
         most = 8 * _count_at_most(response) if response.tool_calls else 4 * len(response.text)
         if most <= max_bytes:
@@ -94,7 +94,6 @@ def _count_at_most(response: ModelResponse) -> int:
     A character takes four bytes at most, and a value in JSON, which counts eight, has at least one character.
     """
     count = len(response.text)
-    ReplySize.check_call_count(len(response.tool_calls))
     for call in response.tool_calls:
         count += len(call.name) + len(call.id) + len(call.canonical_arguments())
     return count

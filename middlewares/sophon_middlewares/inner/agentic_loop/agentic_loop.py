@@ -136,18 +136,12 @@ def limit_rounds(ctx: Context, wanted: int) -> int:
     return wanted if agent is None or agent.max_rounds is None else min(wanted, agent.max_rounds)
 
 
-def _get_detector(ctx: Context, options: LoopOptions) -> LoopDetector:
-    """Return the turn's detector, creating it with the first round of calls."""
-    detector = ctx.get(DETECTOR)
-    if detector is None:
-        detector = LoopDetector(options.limits)
-        ctx.put(DETECTOR, detector)
-    return detector
-
-
 async def _settle_round(ctx: Context, next: Next, options: LoopOptions, calls: list[ToolCall]) -> bool:
     """Run one settling pass; return False if the turn ends with it."""
-    detector = _get_detector(ctx, options)
+    detector = ctx.get(DETECTOR)
+    if detector is None:  # the first round of calls
+        detector = LoopDetector(options.limits)
+        ctx.put(DETECTOR, detector)
     judged = judge_round(ctx, detector)
     ctx.awaiting_approval.clear()
     ctx.response = None

@@ -51,7 +51,7 @@ async def start_turn(ctx: Context) -> None:
         if ctx.get(RECORDED_SEQ):
             history.messages.pop()
             history.prefix_cache.clear()
-        if history.messages and not may_read_full_history(ctx):
+        if not may_read_full_history(ctx) and history.messages:
             redacted = redact_history_for_reader(history.messages)
             history = History(redacted, None, history.model, planning=history.planning)
             ctx.put(REDACTED_HISTORY, True)
