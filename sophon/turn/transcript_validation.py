@@ -133,8 +133,8 @@ def is_internal(message: Message) -> bool:
 
 def is_clean_history(messages: Sequence[Message], start: int = 0) -> bool:
     """Return whether a history is valid from `start` on, and has no internal message there."""
-    internal = any(is_internal(messages[at]) for at in range(start, len(messages)))
-    return not internal and is_valid_transcript(messages, start)
+    hints = (messages[at] for at in range(start, len(messages)) if messages[at].origin == "hint")
+    return not any(map(is_internal, hints)) and is_valid_transcript(messages, start)
 
 
 def clean_history(messages: Sequence[Message]) -> list[Message]:

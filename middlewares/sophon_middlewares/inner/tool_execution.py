@@ -111,30 +111,22 @@ async def _settle(ctx: Context, call: ToolCall) -> None:
         invalid = find_argument_error(tool, call.arguments)
         ctx.settle(call, f"error: {invalid or refusal}", "failed" if invalid else "denied")
         return
-    if tool.nested:  # the calls of its own turn need the slots
-        await _run_checked(ctx, call, tool)
-        return
-    if not ctx.tool_limiter.try_acquire(tool.serial):
-        await ctx.tool_limiter.acquire(tool.serial)
+    limiter = None if tool.nested else ctx.tool_limiter  # the calls of its own turn need the slots
+    if limiter is not None and not limiter.try_acquire(tool.serial):
+        await limiter.acquire(tool.serial)
     try:
-        await _run_checked(ctx, call, tool)
+        refusal = await _find_refusal(ctx, call, tool)
+        if refusal is None:
+            await _run(ctx, call, tool)
+        else:
+            ctx.settle(call, refusal, "denied")
     finally:
-        ctx.tool_limiter.release()
+        if limiter is not None:
+            limiter.release()
 
 
-async def _run_checked(ctx: Context, call: ToolCall, tool: Tool) -> None:
-    refusal = await _find_refusal(ctx, call) if ctx.tool_checks else None
-    if refusal is None and ctx.settings.guards.authorization.enabled:
-        withheld = find_permission_error(ctx, tool)
-        refusal = None if withheld is None else f"error: {withheld}"
-    if refusal is None:
-        await _run(ctx, call, tool)
-    else:
-        ctx.settle(call, refusal, "denied")
-
-
-async def _find_refusal(ctx: Context, call: ToolCall) -> str | None:
-    """Return why a check refuses the call, or None. A check that fails refuses it."""
+async def _find_refusal(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
+    """Return why a check or the permissions refuse the call, or None. A check that fails refuses it."""
     for check in ctx.tool_checks:
         try:
             refusal = check(ctx, call)
@@ -145,7 +137,8 @@ async def _find_refusal(ctx: Context, call: ToolCall) -> str | None:
             refusal = f"blocked: the check before it failed: {describe_error(error)}"
         if refusal is not None:
             return refusal
-    return None
+    withheld = find_permission_error(ctx, tool) if ctx.settings.guards.authorization.enabled else None
+    return None if withheld is None else f"error: {withheld}"
 
 
 def _settle_from_journal(ctx: Context, call: ToolCall, entry: JournalEntry) -> None:

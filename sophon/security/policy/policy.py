@@ -60,7 +60,8 @@ class Policy:
         paths = [normalize_path(make_encodable(path)) for path in find_paths(payload)]
         verify: PolicyRule | None = None
         allow: PolicyRule | None = None
-        for rule in self._rules_about(action_type):
+        rules = self._by_action_type.get(action_type)
+        for rule in self._find_rules(action_type) if rules is None else rules:
             if not _is_met(rule, paths):
                 continue
             if rule.group == "deny":
@@ -73,12 +74,10 @@ class Policy:
             return PolicyDecision("verify", verify.tier, verify.name)
         return _NONE if allow is None else PolicyDecision("allow", 0, allow.name)
 
-    def _rules_about(self, action_type: str) -> tuple[PolicyRule, ...]:
-        found = self._by_action_type.get(action_type)
-        if found is None:
-            found = tuple(rule for rule in self._rules if rule.is_about(action_type))
-            if len(self._by_action_type) < _MAX_CACHED_TYPES:
-                self._by_action_type[action_type] = found
+    def _find_rules(self, action_type: str) -> tuple[PolicyRule, ...]:
+        found = tuple(rule for rule in self._rules if rule.is_about(action_type))
+        if len(self._by_action_type) < _MAX_CACHED_TYPES:
+            self._by_action_type[action_type] = found
         return found
 
 

@@ -63,7 +63,7 @@ def apply_policy(action: Action, policy: Policy, *, has_evaluator: bool) -> Tier
     rule = decision.rule or ""
     if decision.verdict == "deny":
         return TierVerdict("block", 0, rule, "the policy denies it")
-    if decision.tier < PERSON and _is_on_fast_path(action):
+    if action.action_type == "execute_command" and decision.tier < PERSON and _is_on_fast_path(action):
         return TierVerdict("allow", 0, "safe_command")
     minimum = max(action.minimum_tier, MINIMUM_TIERS.get(action.action_type, 0))
     if decision.verdict == "allow" and minimum == 0:
@@ -82,7 +82,7 @@ _VERIFY: Final = "the policy wants it verified"
 
 
 def _is_on_fast_path(action: Action) -> bool:
-    if action.action_type != "execute_command" or action.minimum_tier > 0:
+    if action.minimum_tier > 0:
         return False
     command = action.arguments.get("command")
     return isinstance(command, str) and is_safe_command(command)

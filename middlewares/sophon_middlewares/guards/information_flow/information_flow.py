@@ -98,7 +98,8 @@ class InformationFlow(Guard):
         """Judge a call immediately before it runs, and label what it is about to write."""
         if not _is_untainted(ctx, call):
             return _check_taint(ctx, call)
-        _note_reads(ctx, call, UNTAINTED)
+        if ctx.get(_READS) is not None:
+            _note_reads(ctx, call, UNTAINTED)
         return None
 
 
@@ -160,8 +161,6 @@ async def _check_taint(ctx: Context, call: ToolCall) -> str | None:
 def _note_reads(ctx: Context, call: ToolCall, taint: Taint) -> None:
     noted = ctx.get(_READS)
     if noted is None:
-        if taint == UNTAINTED:
-            return
         noted = dict[str, Taint]()
         ctx.put(_READS, noted)
     forget_earlier_rounds(ctx, noted)

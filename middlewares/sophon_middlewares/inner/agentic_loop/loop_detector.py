@@ -23,6 +23,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from functools import lru_cache
 from typing import Any, Literal, Self, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
@@ -328,6 +329,7 @@ class LoopDetector:
 _NO_VERDICT = LoopVerdict()
 
 
+@lru_cache(maxsize=64)
 def find_lowest_refusal(limits: LoopLimits) -> int | None:
     """Return how often a call is in the window before any threshold of refusal by its count can be reached."""
     pair = None if limits.ping_pong_critical is None else limits.ping_pong_critical // 2

@@ -60,28 +60,9 @@ def create_view(
     """Return a view without omissions, except for what the turn's compaction covers. `stale`: what was replaced in
     `messages`.
     """
-    compaction = ctx.compaction
-    if compaction is None:
-        return _create_full_view(ctx, messages, tokens, stale)
-    start = first_uncovered_index(messages, ctx.messages, compaction.covers)
-    opening = build_compacted_prefix(messages, start, compaction.summary)
-    view = ContextView(tokens.name, compaction, opening, start, total_tokens=_size(opening, tokens))
-    view.count_appended(messages, tokens)
-    return view
-
-
-def create_truncated_view(view: ContextView, prefix: Sequence[Message], tokens: TokenCounter) -> ContextView:
-    """Return the view that begins with `prefix`, in place of everything counted so far."""
-    total = _size(prefix, tokens)
-    return ContextView(
-        view.counter, view.compaction, prefix, view.counted, total, view.counted, view.first_message, view.last_message
-    )
-
-
-def _create_full_view(
-    ctx: Context, messages: Sequence[Message], tokens: TokenCounter, stale: StaleResults | None
-) -> ContextView:
-    """Create a view of all messages; the stored history's token count is cached for later turns, as it is stored."""
+    if ctx.compaction is not None:
+        return _create_compacted_view(ctx, messages, tokens, ctx.compaction)
+    # The token count of the stored history is cached for later turns, as it is stored.
     view = ContextView(tokens.name)
     name = CACHED_COUNT_PREFIX + tokens.name
     front = count_leading_system_messages(messages) if messages and messages[0].role == "system" else 0
@@ -96,6 +77,24 @@ def _create_full_view(
     if saved is not None and front + stored == len(messages) and _is_same(messages, ctx.messages, len(messages) - 1):
         ctx.prefix_cache[name] = (stored, view.total_tokens - system + saved)
     return view
+
+
+def _create_compacted_view(
+    ctx: Context, messages: Sequence[Message], tokens: TokenCounter, compaction: Compaction
+) -> ContextView:
+    start = first_uncovered_index(messages, ctx.messages, compaction.covers)
+    opening = build_compacted_prefix(messages, start, compaction.summary)
+    view = ContextView(tokens.name, compaction, opening, start, total_tokens=_size(opening, tokens))
+    view.count_appended(messages, tokens)
+    return view
+
+
+def create_truncated_view(view: ContextView, prefix: Sequence[Message], tokens: TokenCounter) -> ContextView:
+    """Return the view that begins with `prefix`, in place of everything counted so far."""
+    total = _size(prefix, tokens)
+    return ContextView(
+        view.counter, view.compaction, prefix, view.counted, total, view.counted, view.first_message, view.last_message
+    )
 
 
 def _is_same(messages: Sequence[Message], others: Sequence[Message], index: int) -> bool:

@@ -75,7 +75,8 @@ class ToolFilter:
             if len(permitted) < len(ctx.tools):
                 # A list would be a selection, which `load_tools` extends.
                 ctx.tools = list(permitted) if isinstance(ctx.tools, list) else tuple(permitted)
-        note_text_only(ctx)
+        if not ctx.tools:
+            note_text_only(ctx)
         await next(ctx)
 
 
