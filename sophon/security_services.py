@@ -16,15 +16,11 @@ if TYPE_CHECKING:
 class SecurityServices:
     """`vault` has the credentials that the HTTP tools attach; `rate_windows` count how often tools were used and
     messages sent lately, by default in this process alone. `operator_policy` says which calls only an operator may
-    approve: a host knows its operators. `load_policy` returns the policy of the guard Shield, or raises SettingsError.
+    approve: a host knows its operators. `load_policy` returns the policy of the guard Shield, the same each time; it
+    raises SettingsError if its file cannot be read.
     """
 
     vault: CredentialVault
     rate_windows: SlidingWindows
     load_policy: "Callable[[], Policy]"
     operator_policy: OperatorPolicy = UNRESTRICTED
-
-    @property
-    def policy(self) -> "Policy":
-        """The policy of the guard Shield. Raises SettingsError if its file cannot be read."""
-        return self.load_policy()

@@ -73,10 +73,8 @@ class _Window:
         old = next((index for index, at in enumerate(times) if now - at < self.seconds), len(times))
         del times[:old]
 
-    def count_since(self, now: float, since: datetime | None, time: Time) -> int:
-        """Return the number of events, or of those from a date on."""
-        if since is None:
-            return len(self.times)
+    def count_since(self, now: float, since: datetime, time: Time) -> int:
+        """Return the number of events from a date on."""
         return len(self.times) - bisect_left(self.times, now - (time.now() - since).total_seconds())
 
 
@@ -148,7 +146,7 @@ class SlidingWindows:
             return None
         windows = [self._get(limit, now) for limit in limits]
         for limit, window in zip(limits, windows, strict=True):
-            counted = window.count_since(now, limit.since, time)
+            counted = len(window.times) if limit.since is None else window.count_since(now, limit.since, time)
             missing = counted + window.reserved - limit.count + 1
             if missing > 0:
                 known = limit.since is None and missing <= counted

@@ -51,7 +51,8 @@ def _evaluate(action_type: str, payload: Mapping[str, Any]) -> Finding:
     texts = list(map(make_encodable, find_texts(payload)))
     if sum(map(len, texts)) > MAX_CHARACTERS:
         return TOO_LARGE
-    may_match = any(map(_may_match, texts))
+    # One search for most texts; the names of arguments are the same in every call.
+    may_match = any(_name_may_match(text) if text.isidentifier() else _text_may_match(text) for text in texts)
     is_plain = action_type != "execute_command" and _SCOPED_ARGUMENTS.isdisjoint(payload)
     if not may_match and is_plain:
         return NOTHING_FOUND
@@ -75,12 +76,8 @@ _SCOPED_ARGUMENTS: Final = frozenset({*COMMAND_ARGUMENTS, *PATH_ARGUMENTS, *URL_
 """Arguments to which more rules apply than to every text."""
 
 
-def _may_match(text: str) -> bool:
-    """Return whether a rule about texts, as they are written or in any form, matches: one search for most texts."""
-    return _name_may_match(text) if text.isidentifier() else _text_may_match(text)
-
-
 def _text_may_match(text: str) -> bool:
+    """Return whether a rule about texts, as they are written or in any form, matches."""
     any_rule = _compile_screen()
     if any_rule.search(text) is not None:
         return True
@@ -91,7 +88,6 @@ def _text_may_match(text: str) -> bool:
 
 
 _name_may_match = lru_cache(maxsize=1024)(_text_may_match)
-"""The names of arguments are the same in every call."""
 
 
 def _forms(texts: Iterable[str], *, keeps_raw: bool = False) -> Iterator[str]:

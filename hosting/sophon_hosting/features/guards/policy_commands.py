@@ -56,7 +56,7 @@ def show(ctx: typer.Context, as_json: JsonOption = False) -> None:
         for each in services.registry
     ]
     write_table(("tool", "risk", "a call"), access)
-    for table in (levels_table(services.settings, operators), policy_table(services.security.policy)):
+    for table in (levels_table(services.settings, operators), policy_table(services.security.load_policy())):
         write_lines(["", table.title])
         write_table(tuple(table.columns), [list(row) for row in table.rows])
 

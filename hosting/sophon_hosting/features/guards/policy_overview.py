@@ -154,7 +154,7 @@ def describe_policy(
         overview["operators"] = sorted(services.security.operator_policy.operators)
         named = services.security.operator_policy.operators if operators is None else operators
         overview["levels"] = _table_to_json(levels_table(services.settings, named))
-        overview["policy"] = _table_to_json(policy_table(services.security.policy))
+        overview["policy"] = _table_to_json(policy_table(services.security.load_policy()))
     return overview
 
 

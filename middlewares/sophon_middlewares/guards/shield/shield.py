@@ -2,16 +2,21 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeAlias
 
 from sophon.context import Context
 from sophon.events import AgentStatus
 from sophon.extensions import Key
 from sophon.messages import ToolCall
-from sophon_middlewares.guards.judgement import PASSED, Guard, Judgement
+from sophon_middlewares.guards.judgement import Guard, Judgement
 from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 
 _STARTED: Key[dict[str, bool]] = Key("shield.started", dump=dict, load=dict)
 """Ids of the calls of the last round whose beginning listeners know of."""
+
+
+Judge: TypeAlias = Callable[[Context, ToolCall], Awaitable[Judgement | None] | Judgement | None]
+"""Returns the judgement of a call, at once or when it is awaited."""
 
 
 class Shield(Guard):
@@ -29,7 +34,7 @@ class Shield(Guard):
     acts = {"tool call": "judges it by policy, heuristics and a model: lets it pass, blocks it, or asks a person"}
 
     def __init__(self, *, announces_calls: bool = False) -> None:
-        self._judge_in_tiers: Callable[[Context, ToolCall], Awaitable[Judgement] | Judgement] | None = None
+        self._judge_in_tiers: Judge | None = None
         self._announces_calls = announces_calls
 
     def judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | Judgement | None:
@@ -37,17 +42,8 @@ class Shield(Guard):
         if self._announces_calls and ctx.has_listeners:
             _announce(ctx, call)
         if self._judge_in_tiers is None:
-            self._judge_in_tiers = _load_tiers()
-        found = self._judge_in_tiers(ctx, call)
-        return self._choose(found) if isinstance(found, Judgement) else self._wait(found)
-
-    async def _wait(self, found: Awaitable[Judgement]) -> Judgement | None:
-        return self._choose(await found)
-
-    def _choose(self, judgement: Judgement) -> Judgement | None:
-        """Return the judgement, unless it only says that nobody objects and nobody wants to hear that."""
-        is_silent = judgement.verdict == "allow" and judgement.rule == PASSED and not self._announces_calls
-        return None if is_silent else judgement
+            self._judge_in_tiers = _load_tiers(tells_passed=self._announces_calls)
+        return self._judge_in_tiers(ctx, call)
 
 
 def _announce(ctx: Context, call: ToolCall) -> None:
@@ -62,9 +58,9 @@ def _announce(ctx: Context, call: ToolCall) -> None:
         ctx.emit(AgentStatus(status="calling_tool", detail=call.name))
 
 
-def _load_tiers() -> Callable[[Context, ToolCall], Awaitable[Judgement] | Judgement]:
+def _load_tiers(*, tells_passed: bool) -> Judge:
     # Lazy: the rules need YAML, RE2 and the grammar of the shell.
     from sophon.security.shield.verdict_cache import VerdictCache
     from sophon_middlewares.guards.shield.tier_judgement import judge_in_tiers
 
-    return partial(judge_in_tiers, cache=VerdictCache())
+    return partial(judge_in_tiers, cache=VerdictCache(), tells_passed=tells_passed)

@@ -36,30 +36,40 @@ QUESTIONS_PER_HOUR = 10
 HOUR_SECONDS = 3600.0
 
 
-def judge_in_tiers(ctx: Context, call: ToolCall, cache: VerdictCache) -> Awaitable[Judgement] | Judgement:
+def judge_in_tiers(
+    ctx: Context, call: ToolCall, *, cache: VerdictCache, tells_passed: bool
+) -> Awaitable[Judgement | None] | Judgement | None:
     """Return the judgement of a call, with the tier that decided; most calls are judged at once.
 
-    Raises whatever the classifier raises, and TimeoutError.
+    None for a call that no tier objects to, unless `tells_passed`. Raises whatever the classifier raises, and
+    TimeoutError.
     """
     action, shield = build_action(ctx, call), ctx.services.settings.guards.shield
-    verdict = apply_policy(action, ctx.services.security.policy, has_evaluator=shield.has_evaluator)
+    verdict = apply_policy(action, ctx.services.security.load_policy(), has_evaluator=shield.has_evaluator)
     if verdict.verdict == "escalate":
         finding = evaluate_heuristics(action.action_type, action.arguments)
         if shield.classifier is not None and finding.severity != "block":
-            return _judge_with_classifier(ctx, call, action, cache, verdict, finding)
+            return _judge_with_classifier(ctx, call, action, cache, verdict, finding, tells_passed=tells_passed)
         verdict = apply_finding(finding, verdict, has_evaluator=shield.has_evaluator)
     if verdict.verdict == "allow":
-        return _PASSED[verdict.tier]
+        return _PASSED[verdict.tier] if tells_passed else None
     return _judge_in_higher_tiers(ctx, call, action, cache, verdict)
 
 
 async def _judge_with_classifier(
-    ctx: Context, call: ToolCall, action: Action, cache: VerdictCache, before: TierVerdict, finding: Finding
-) -> Judgement:
+    ctx: Context,
+    call: ToolCall,
+    action: Action,
+    cache: VerdictCache,
+    before: TierVerdict,
+    finding: Finding,
+    *,
+    tells_passed: bool,
+) -> Judgement | None:
     finding = await _classify(ctx, action, finding)
     verdict = apply_finding(finding, before, has_evaluator=ctx.services.settings.guards.shield.has_evaluator)
     if verdict.verdict == "allow":
-        return _PASSED[verdict.tier]
+        return _PASSED[verdict.tier] if tells_passed else None
     return await _judge_in_higher_tiers(ctx, call, action, cache, verdict)
 
 
