@@ -8,7 +8,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.events import GuardDecision
 from sophon.extensions import Key
-from sophon.messages import ToolCall, ToolResult
+from sophon.messages import ToolCall, ToolCallOutcome, ToolResult
 from sophon.security import describe_error
 from sophon.security.action_types import find_action_type
 from sophon.security.redaction.text_redaction import cut_redacted, redact_and_cut
@@ -82,7 +82,7 @@ def _append_outcome(ended: set[str], ctx: Context, call: ToolCall, result: ToolR
         decision: GuardDecision = "allow" if settled.rule == "answered" else "block"
         verdicts = [*verdicts, Verdict("Approval", decision, settled.rule, settled.decided_by)]
     block = next((each for each in verdicts if each.decision == "block"), None) if verdicts else None
-    events = _build_evaluations(ctx, call, verdicts)
+    events = _build_evaluations(ctx, call, verdicts) if verdicts else []
     events.append(build_outcome(ctx, call, result, block))
     return ctx.services.store.audit.append(events)
 
@@ -138,7 +138,7 @@ def _build_proposal(ctx: Context, call: ToolCall) -> AuditEvent:
 def _append_evaluations(ctx: Context, call: ToolCall) -> Awaitable[None] | None:
     """Append the verdicts on a call, and the decision of a person; the check immediately before the call runs."""
     verdicts = take_verdicts(ctx, call.id)
-    events = _build_evaluations(ctx, call, verdicts)
+    events = _build_evaluations(ctx, call, verdicts) if verdicts else []
     grant = ctx.grants.get(call.id)
     if grant is not None and grant.decided_by and call.id not in ctx.awaiting_approval:
         rule = grant.standing or ("edited" if grant.edited else "approved")
@@ -158,8 +158,6 @@ def _build_evaluations(
     ctx: Context, call: ToolCall, verdicts: Sequence[Verdict], *, input: str | None = None
 ) -> list[AuditEvent]:
     """Return the entries of the verdicts that the log does not have yet."""
-    if not verdicts:
-        return []
     known = _get_appended(ctx).setdefault(call.id, [])
     new = [each for each in verdicts if each.identity not in known]
     known += [each.identity for each in new]
@@ -185,7 +183,7 @@ def build_outcome(ctx: Context, call: ToolCall, result: ToolResult, block: Verdi
     return build_event(
         ctx,
         call,
-        find_kind(result),
+        _KINDS.get(result.outcome, "failed"),
         {"output": _summarize_result(ctx, result)},
         guard=block.guard if block else "",
         rule=block.rule if block else "",
@@ -194,11 +192,8 @@ def build_outcome(ctx: Context, call: ToolCall, result: ToolResult, block: Verdi
     )
 
 
-def find_kind(result: ToolResult) -> AuditKind:
-    """Return what became of a call: an outcome other than `completed` and `denied` is a failure."""
-    if result.outcome == "completed":
-        return "executed"
-    return "blocked" if result.outcome == "denied" else "failed"
+_KINDS: Mapping[ToolCallOutcome, AuditKind] = {"completed": "executed", "denied": "blocked"}
+"""What became of a call, by its outcome; any other is a failure."""
 
 
 def build_event(

@@ -89,7 +89,8 @@ class RateLimit(Guard):
         reservation = (ctx.get(_RESERVED) or {}).pop(call.id, None)
         if reservation is None:
             return block_at_execution(ctx, call, "RateLimit", Judgement("block", "not_judged", "it was never judged"))
-        limits, now = choose_counted(reservation.limits, ctx.grants.get(call.id)), ctx.services.clock.now()
+        grant, now = ctx.grants.get(call.id), ctx.services.clock.now()
+        limits = reservation.limits if grant is None else choose_counted(reservation.limits, grant)
         used = reservation.use(ctx.services.clock.monotonic(), limits)
         if (warning := describe_near_limit(used)) is not None:
             warnings = ctx.get(_WARNINGS) or dict[str, str]()
@@ -133,9 +134,9 @@ def _warn(ctx: Context, call: ToolCall, result: ToolResult) -> None:
         announce_judgement(ctx, call, "RateLimit", Judgement("allow", "near_limit", warning))
 
 
-def choose_counted(limits: Sequence[Limit], grant: Grant | None) -> Sequence[Limit]:
+def choose_counted(limits: Sequence[Limit], grant: Grant) -> Sequence[Limit]:
     """Return the limits that a call counts against: not that of its level if a person has approved it."""
-    if grant is None or not (grant.decided_by or grant.standing):
+    if not (grant.decided_by or grant.standing):
         return limits
     return [each for each in limits if not each.rule.startswith(LEVEL_RULE)]
 

@@ -107,10 +107,12 @@ class TurnRedaction:
 
 
 async def _call_redacted(request: ModelRequest, messages: list[Message], call: Call) -> ModelResponse:
+    if request.on_text is None and request.on_reasoning is None:
+        if messages is not request.messages:
+            request = request.copy_with(messages=messages)
+        return redact_response(await call(request))
     text, reasoning = rewrite_stream(request, StreamRedactor)
-    if text is not None or messages is not request.messages:
-        request = request.copy_with(messages=messages, on_text=text, on_reasoning=reasoning)
-    response = await call(request)
+    response = await call(request.copy_with(messages=messages, on_text=text, on_reasoning=reasoning))
     for listener in (reasoning, text):
         if listener is not None:
             listener.finish()
@@ -209,8 +211,9 @@ class RedactedMessages:
         if last_known is not known or messages[: len(begun)] != begun:
             sent = []
         redact_all = redact_whole if is_whole else partial(self._redact, known=known, begun=sent)
-        unread = (each for each in messages[len(sent) :] if each.redacted is None)
-        if sum(_count_characters(each) for each in unread) > MAX_INLINE_CHARACTERS:
+        unread = [each for each in messages[len(sent) :] if each.redacted is None]
+        arguments = (call.canonical_arguments() for each in unread for call in each.tool_calls)
+        if sum(len(each.content) for each in unread) + sum(map(len, arguments)) > MAX_INLINE_CHARACTERS:
             return await self._clock.run_in_thread(lambda: redact_all(messages))
         return redact_all(messages)
 
@@ -244,10 +247,6 @@ def redact_whole(messages: list[Message]) -> list[Message]:
     """Return the messages with every secret replaced; the same list if there is none."""
     sent = [replace(each, content=redact(each.content)) for each in messages]
     return messages if sent == messages else sent
-
-
-def _count_characters(message: Message) -> int:
-    return len(message.content) + sum(len(each.canonical_arguments()) for each in message.tool_calls)
 
 
 def _replace_known_in_call(call: ToolCall) -> ToolCall:
