@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 GOALS = {"hello": (115, 430), "one tool call more": (150, 580)}
-LIMITS = {"hello": (138, 548), "one tool call more": (191, 789)}
+LIMITS = {"hello": (138, 546), "one tool call more": (191, 784)}
 """What has been reached; lower it with every change that lowers the count, never raise it."""
 
 
