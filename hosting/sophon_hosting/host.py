@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 from sophon.chain.pipeline import Pipeline
 from sophon.clock import Clock
 from sophon.errors import CompositionError
+from sophon.events import ApprovalRequested, ApprovalResolved, ToolCallCompleted
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
@@ -49,8 +50,8 @@ from sophon_hosting.runs.outcomes import OutcomeWriter, RecordUse, RunTurnLog
 from sophon_hosting.runs.run_acceptance import RunAcceptance, RunRequest, TaskReceipt
 from sophon_hosting.runs.run_signals import RunSignals
 from sophon_hosting.runs.session_deletion import CreateSessionWork, SessionDeletion
-from sophon_hosting.runs.traces import ApprovalTaps
-from sophon_hosting.runs.turn_factory import PrepareRun, prepare_nothing
+from sophon_hosting.runs.traces import record_approval
+from sophon_hosting.runs.turn_factory import PrepareRun
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import HostStore, host_store
@@ -98,7 +99,7 @@ class Host:
         approvers: Collection[str] = (),
         several_users: bool = False,
         build_outbound: OutboundBuilder = build_answer_entries,
-        prepare: PrepareRun = prepare_nothing,
+        prepare: PrepareRun | None = None,
         build_event_row: RowBuilder = to_logged_event,
         fanout: HostFanout | None = None,
         membership: GroupMembership | None = None,
@@ -123,7 +124,7 @@ class Host:
         """Whether the server of the queue can be reached."""
         self.active_runs = ActiveRuns()
         """The runs whose turns this process runs now."""
-        self.tool_errors = ToolErrors(services.events, clock)
+        self.tool_errors = ToolErrors(clock)
         """Last errors of tools, by session."""
         self.event_bus = self._create_event_bus(store, services, build_event_row)
         self._trace_export = TraceExport(services)
@@ -173,17 +174,18 @@ class Host:
         """Users of whom a turn is replayed now."""
 
     def _create_event_bus(self, store: HostStore, services: Services, build_row: RowBuilder) -> EventBus:
-        errors = self.tool_errors
+        record = [partial(record_approval, self.active_runs)] if services.settings.traces.enabled else []
         return EventBus(
             store.events,
             store.runs,
             services.clock,
-            ApprovalTaps(errors, self.active_runs) if services.settings.traces.enabled else errors,
+            services.events,
             store.sessions,
             build_row,
             self.fanout,
             self.active_runs.find_start,
-            before_deletion=[errors.forget_session],
+            before_deletion=[self.tool_errors.forget_session],
+            taps={ToolCallCompleted: [self.tool_errors.note], ApprovalRequested: record, ApprovalResolved: record},
         )
 
     def _create_gate(
@@ -214,10 +216,10 @@ class Host:
         self, store: HostStore, services: Services, build_outbound: OutboundBuilder, record_use: RecordUse | None
     ) -> OutcomeWriter:
         kept = None if store.in_memory else UnrecordedUsageFile(store, services.folder)
-        export = self._trace_export.export
+        export = self._trace_export.export if self._trace_export.is_enabled else None
         return OutcomeWriter(store, self.event_bus, services.clock, build_outbound, kept, record_use, export)
 
-    def _create_execution(self, held: PendingQuestions, prepare: PrepareRun) -> RunExecution:
+    def _create_execution(self, held: PendingQuestions, prepare: PrepareRun | None) -> RunExecution:
         return RunExecution(
             self.services,
             self.pipelines,

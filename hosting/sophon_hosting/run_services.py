@@ -40,7 +40,7 @@ class RunExecution:
         event_bus: EventBus,
         outcome_writer: OutcomeWriter,
         held: PendingQuestions,
-        prepare: PrepareRun,
+        prepare: PrepareRun | None,
         takes_runs: bool,
     ) -> None:
         self._active_runs, self._event_bus = active_runs, event_bus

@@ -32,10 +32,11 @@ from sophon_hosting.runs.delivery_settlement import (
     write_until_stored,
 )
 from sophon_hosting.runs.direct_calls import DirectChains
-from sophon_hosting.runs.recovery.crash_suspects import POSTPONED_SECONDS, CrashSuspects
+from sophon_hosting.runs.queue_entries import has_decision
+from sophon_hosting.runs.recovery.crash_suspects import MAX_LOST_DELIVERIES, POSTPONED_SECONDS, CrashSuspects
 from sophon_hosting.runs.run_start import RunStarter
 from sophon_hosting.runs.traces import find_trace_origin, load_logged_events
-from sophon_hosting.runs.turn_factory import PrepareRun, build_turn, prepare_nothing, restart_reply
+from sophon_hosting.runs.turn_factory import PrepareRun, build_turn, restart_reply
 from sophon_hosting.runs.turn_store import services_for_turn
 from sophon_hosting.shutdown import drain_or_interrupt
 from sophon_hosting.store.contract import host_store
@@ -76,16 +77,15 @@ class Worker:
         event_bus: EventBus,
         accepted_runs: AcceptedRuns,
         health: QueueHealth,
-        prepare: PrepareRun = prepare_nothing,
+        prepare: PrepareRun | None = None,
     ) -> None:
         self._prepare, self._health = prepare, health
         self._services, self.pipelines, self._queue = services, pipelines, queue
         self._active_runs, self._terminator, self._event_bus = active_runs, terminator, event_bus
+        self._accepted_runs = accepted_runs
         # A host's chains have SessionEvents all, or none of them.
         begins_in_chain = any(isinstance(middleware, SessionEvents) for middleware in pipelines.default)
-        self._starter = RunStarter(
-            services, event_bus, accepted_runs, is_shared=queue.is_shared, begins_in_chain=begins_in_chain
-        )
+        self._starter = RunStarter(services, event_bus, begins_in_chain=begins_in_chain)
         self._direct_chains = DirectChains()
         self._leases = LeaseRenewal(queue, services.clock, health)
         self._settlement = DeliverySettlement(services, queue, active_runs, terminator, event_bus, self._leases)
@@ -118,7 +118,9 @@ class Worker:
                 backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
                 continue
             backoff_seconds = INITIAL_BACKOFF_SECONDS
-            if self._crash_suspects.admits(delivery):
+            if delivery.delivery_count <= MAX_LOST_DELIVERIES:
+                await self._consume_delivery(delivery)
+            elif self._crash_suspects.admits(delivery):
                 with self._crash_suspects.run(delivery):
                     await self._consume_delivery(delivery)
             else:
@@ -128,7 +130,7 @@ class Worker:
     async def _consume_delivery(self, delivery: Delivery) -> None:
         """Run a turn. A method of its own, so that a consumer that waits holds nothing of its last turn."""
         active_run = ActiveRun(delivery.entry.task_id)
-        self._leases.hold(active_run, delivery)
+        self._leases.held[active_run] = delivery
         while (previous := self._active_runs.get(delivery.entry.task_id)) is not None:
             await previous.released.wait()
         self._active_runs.add(active_run)
@@ -155,8 +157,9 @@ class Worker:
             await self._settlement.leave(delivery)
         finally:
             # Whatever has interrupted the settlement, as a shutdown while the store is unavailable.
-            self._leases.release(active_run)
-            self._terminator.keep_usage(active_run)
+            self._leases.held.pop(active_run, None)
+            if active_run.usage:  # of which the store has no more than the part in its checkpoint
+                self._terminator.keep_usage(active_run)
             if active_run.fence is not None:
                 self._event_bus.session(delivery.entry.session_id).release_fence(active_run.fence)
             if self._active_runs.get(active_run.task_id) is active_run:
@@ -165,7 +168,7 @@ class Worker:
     async def _try_turn(self, active_run: ActiveRun) -> tuple[bool, bool]:
         """Run or resume the turn; return whether its delivery can be acked, and whether it counts as an attempt."""
         try:
-            return await self._attempt(active_run), True
+            await self._run_turn(active_run)
         except StoreUnavailable as error:
             log_failure(log, error, "run %s waits for the store", active_run.task_id)
             return False, False
@@ -180,38 +183,38 @@ class Worker:
             return active_run.has_outcome, not active_run.is_interrupted
         except Exception as error:  # noqa: BLE001 - logged, and tried again
             log_failure(log, error, "run %s failed without an outcome", active_run.task_id)
+        else:
+            return active_run.has_outcome or active_run.is_suspended, True
         return False, True
 
-    async def _attempt(self, active_run: ActiveRun) -> bool:
-        """Run or resume the turn; return whether the delivery can be acked."""
-        services = self._services
+    async def _run_turn(self, active_run: ActiveRun) -> None:
+        """Run or resume the turn; a user's cancellation ends here, and an outcome that it holds is stored at last."""
         try:
-            await self._run_turn(active_run)
+            try:
+                await self._start_turn(active_run)
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or active_run.is_stale or not active_run.is_cancel_requested:
+                    raise
+                task.uncancel()
+                active_run.run = active_run.run or await host_store(self._services).runs.get(active_run.task_id)
+                if not active_run.has_outcome and active_run.held_outcome is None:
+                    await self._terminator.cancel(active_run)
         except StoreUnavailable:
             if active_run.held_outcome is None:
                 raise
         if active_run.held_outcome is not None:
             log.debug("the outcome of run %s waits for the store", active_run.task_id)
-            await write_until_stored(services, active_run, lambda: self._terminator.write_held_outcome(active_run))
-        return active_run.has_outcome or active_run.is_suspended
-
-    async def _run_turn(self, active_run: ActiveRun) -> None:
-        try:
-            active_run.raise_if_cancelled()
-            await self._start_turn(active_run)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or active_run.is_stale or not active_run.is_cancel_requested:
-                raise
-            task.uncancel()
-            active_run.run = active_run.run or await host_store(self._services).runs.get(active_run.task_id)
-            if not active_run.has_outcome and active_run.held_outcome is None:
-                await self._terminator.cancel(active_run)
+            write = partial(self._terminator.write_held_outcome, active_run)
+            await write_until_stored(self._services, active_run, write)
 
     async def _start_turn(self, active_run: ActiveRun) -> None:
+        if active_run.is_cancel_requested or active_run.is_interrupted or active_run.is_stale:
+            raise asyncio.CancelledError  # since before its task began
         try:
-            stored = await self._starter.load(active_run.task_id)
-            if await self._starter.is_waiting_for_people(stored):
+            task_id = active_run.task_id
+            stored = self._accepted_runs.take(task_id) or await host_store(self._services).runs.get(task_id)
+            if stored.status == "suspended" and await self._waits_for_people(stored):
                 await self._hold_lane(active_run, stored)
                 return
             verdict = await self._starter.begin(active_run, stored)
@@ -243,12 +246,20 @@ class Worker:
             held = "turn ended, its outcome waits for the store"
             log.info(held if is_held else "turn suspended" if is_suspended else "turn ended")
 
+    async def _waits_for_people(self, run: Run) -> bool:
+        """Return whether a suspended run was delivered though nobody has decided: the worker that suspended it died
+        before its ack.
+        """
+        if run.cancel_requested or not self._queue.is_shared:
+            return False
+        return not await has_decision(host_store(self._services), run)
+
     async def _build_turn(self, active_run: ActiveRun, run: Run) -> Context | None:
         """Return the turn of a run; None if it cannot be built, and then the run has failed. Raises StoreError."""
         services = self._services
         try:
             async with Cancellation().enforce():
-                prepared = await self._prepare(run)
+                prepared = run if self._prepare is None else await self._prepare(run)
                 view = services_for_turn(services, active_run, run.session_id, self._event_bus)
                 active_run.ctx = ctx = await build_turn(view, prepared, is_first_start=run.starts == 1)
                 if services.settings.traces.enabled:

@@ -15,7 +15,7 @@ from sophon.stores.sessions.contract import SessionStore
 from sophon_hosting.background_tasks import complete
 from sophon_hosting.events.event_fanout import EventFanout
 from sophon_hosting.events.missed_events import MissedEvents, bound_missed_events, find_position, read_missed_events
-from sophon_hosting.events.publisher import SessionPublisher
+from sophon_hosting.events.publisher import EventTaps, SessionPublisher
 from sophon_hosting.events.remote_events import FindStart
 from sophon_hosting.events.sequencer import SessionSequencer
 from sophon_hosting.events.session_transactions import EventTransaction, Transaction
@@ -43,7 +43,7 @@ class EventBus:
     All listeners of a session receive the same events in the same order: by `seq`, with transient events (chunks)
     between them in order of emission. If the store refuses an event, storing is retried with back-off and later events
     of the session wait. `runs` stores the events, with what turns stage; `events` reads them. `global_sink` receives
-    the events of all sessions.
+    the events of all sessions, `taps` those of their classes.
 
     A subscription is to the session of one owner: it ends with the session, and a session that gets the same id later
     is another one. With `sessions`, a listener is added only while the session belongs to that owner.
@@ -65,12 +65,15 @@ class EventBus:
         fanout: HostFanout | None = None,
         find_start: FindStart = lambda _: 0,
         before_deletion: Iterable[DeletionCallback] = (),
+        taps: EventTaps | None = None,
     ) -> None:
         self._build_row = build_row
         self._runs = runs
         self._log, self._clock, self._sessions = events, clock, sessions
         self._deletion_callbacks = list(before_deletion)
-        self._global_sink = global_sink or NullEventSink()
+        self._taps = dict(taps or {})
+        if not (global_sink is None or isinstance(global_sink, NullEventSink)):
+            self._taps[Event] = [global_sink.emit]
         self._sequencers: dict[str, SessionSequencer] = {}
         self._global_listeners: list[EventListener] = []
         self._observers: list[EventListener] = []
@@ -316,9 +319,7 @@ class EventBus:
 
     def _create_sequencer(self, session_id: str) -> SessionSequencer:
         make_elsewhere = None if self._exchange is None else self._exchange.make_elsewhere
-        publisher = SessionPublisher(
-            session_id, self._global_sink, self._global_listeners, self._observers, make_elsewhere
-        )
+        publisher = SessionPublisher(session_id, self._taps, self._global_listeners, self._observers, make_elsewhere)
         on_idle = partial(self._discard, session_id)
         return SessionSequencer(session_id, self._log, self._runs, self._clock, publisher, on_idle, self._build_row)
 

@@ -1,10 +1,10 @@
 """Publisher of one session: passes its events to who listens, here and in other processes."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from sophon.events import Event, EventSink, ReasoningChunk, StreamChunk, StreamReset, event_type
+from sophon.events import Emit, Event, ReasoningChunk, StreamChunk, StreamReset, event_type
 from sophon_hosting.events.remote_events import RemoteEvents
 from sophon_hosting.events.resume_deduplication import EventDeduplicator
 from sophon_hosting.events.stream_snapshots import StreamSnapshots, chunk_to_wire_events
@@ -16,23 +16,26 @@ log = logging.getLogger("sophon")
 MakeElsewhere: TypeAlias = Callable[[str, "SessionPublisher"], RemoteEvents]
 """Makes what a publisher needs where there are other processes."""
 
+EventTaps: TypeAlias = Mapping[type[Event], Sequence[Emit]]
+"""What is called with each event that this process publishes: those of a class, and those of `Event`, with all."""
+
 
 class SessionPublisher:
     """Publisher of one session, with what it knows of the session's unfinished tasks.
 
-    `global_sink` receives every event after it was stored here, and so do `watchers`, the listeners to all sessions;
-    `observers` receive those of other processes, too.
+    `taps` receive events after they were stored here, and so do `watchers`, the listeners to all sessions; `observers`
+    receive those of other processes, too.
     """
 
     def __init__(
         self,
         session_id: str,
-        global_sink: EventSink,
+        taps: EventTaps,
         watchers: Sequence[EventListener],
         observers: Sequence[EventListener] = (),
         make_elsewhere: MakeElsewhere | None = None,
     ) -> None:
-        self._global_sink, self._watchers, self._observers = global_sink, watchers, observers
+        self._taps, self._watchers, self._observers = taps, watchers, observers
         self.listeners: dict[EventListener, str | None] = {}
         """Listeners with the owner for whose session each has subscribed; None if the owner does not matter."""
         self.deduplicator = EventDeduplicator()
@@ -62,10 +65,11 @@ class SessionPublisher:
             self.forget_task(event.task_id)
         if elsewhere is not None:
             elsewhere.report(event)
-        try:
-            self._global_sink.emit(event)
-        except Exception:
-            log.exception("a listener failed on %s", event.wire_name)
+        for tap in [*self._taps.get(type(event), ()), *self._taps.get(Event, ())]:
+            try:
+                tap(event)
+            except Exception:
+                log.exception("a listener failed on %s", event.wire_name)
         if not (self.listeners or self._watchers or self._observers):
             return
         live = [*self._observers, *self.listeners] if is_delivered else []

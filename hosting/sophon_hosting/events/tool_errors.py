@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.events import Event, EventSink, ToolCallCompleted
+from sophon.events import Event, ToolCallCompleted
 from sophon.messages import ToolCallOutcome
 
 MAX_ERRORS = 500
@@ -29,17 +29,17 @@ class ToolError:
 
 
 class ToolErrors:
-    """Event sink in front of another one that keeps the last error of each tool in each session.
+    """The last error of each tool in each session, of the `ToolCallCompleted` events that it is given.
 
     What a call said may be private to its session: `find` returns those of all, and the caller chooses.
     """
 
-    def __init__(self, sink: EventSink, clock: Clock) -> None:
-        self._sink, self._clock = sink, clock
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._errors: OrderedDict[tuple[str, str], ToolError] = OrderedDict()
 
-    def emit(self, event: Event, /) -> None:
-        """Keep the error of a failed call; pass every event on."""
+    def note(self, event: Event) -> None:
+        """Keep the error of a failed call."""
         if isinstance(event, ToolCallCompleted) and event.outcome in ERROR_OUTCOMES:
             key = (event.tool, event.session_id)
             text = " ".join(event.result.split())[:MAX_TEXT_CHARACTERS]
@@ -47,7 +47,6 @@ class ToolErrors:
             self._errors.move_to_end(key)
             if len(self._errors) > MAX_ERRORS:
                 self._errors.popitem(last=False)
-        self._sink.emit(event)
 
     def find(self, tool: str) -> list[ToolError]:
         """Return the last error of a tool in each session, the newest first."""

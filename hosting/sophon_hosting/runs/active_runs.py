@@ -126,11 +126,6 @@ class ActiveRun:
             else:
                 self._cancel_task()
 
-    def raise_if_cancelled(self) -> None:
-        """Raise CancelledError if the run was cancelled or interrupted before its worker's task began."""
-        if self.is_cancel_requested or self.is_interrupted or self.is_stale:
-            raise asyncio.CancelledError
-
     def lose_lease(self) -> None:
         """Interrupt the run because another worker has its task now; this one leaves no outcome."""
         self.has_lost_lease = True

@@ -46,15 +46,8 @@ class LeaseRenewal:
 
     def __init__(self, queue: TaskQueue, clock: Clock, health: QueueHealth) -> None:
         self._queue, self._clock, self._health = queue, clock, health
-        self._held: dict[ActiveRun, Delivery] = {}
-
-    def hold(self, active_run: ActiveRun, delivery: Delivery) -> None:
-        """Renew the lease of a delivery until `release`."""
-        self._held[active_run] = delivery
-
-    def release(self, active_run: ActiveRun) -> None:
-        """Stop renewing, before the delivery is acked or given back; does nothing for a run that is not held."""
-        self._held.pop(active_run, None)
+        self.held: dict[ActiveRun, Delivery] = {}
+        """Deliveries in work, each until it is about to be acked or given back."""
 
     async def run_forever(self) -> None:
         """Renew until cancelled; returns at once for a queue without leases."""
@@ -68,7 +61,7 @@ class LeaseRenewal:
 
     async def renew_all(self, timeout_seconds: float) -> None:
         """Renew all leases once, concurrently, each for at most `timeout_seconds`."""
-        await asyncio.gather(*(self._renew(*each, timeout_seconds) for each in list(self._held.items())))
+        await asyncio.gather(*(self._renew(*each, timeout_seconds) for each in list(self.held.items())))
 
     async def _renew(self, active_run: ActiveRun, delivery: Delivery, timeout_seconds: float) -> None:
         try:
@@ -80,7 +73,7 @@ class LeaseRenewal:
         except Exception as error:  # noqa: BLE001 - logged, and tried again
             log_failure(log, error, "the lease of run %s could not be renewed", active_run.task_id)
             return
-        if not is_renewed and self._held.get(active_run) is delivery:
+        if not is_renewed and self.held.get(active_run) is delivery:
             log.warning("run %s is stopped here: its lease was lost, another worker runs it", active_run.task_id)
             active_run.lose_lease()
 
@@ -144,7 +137,7 @@ class DeliverySettlement:
             log_failure(log, error, "the queue entry of run %s could not be given back", delivery.entry.task_id)
 
     def _release(self, active_run: ActiveRun, delivery: Delivery) -> None:
-        self._leases.release(active_run)
+        self._leases.held.pop(active_run, None)
         if self._queue.is_shared and not active_run.has_outcome:
             # Its next start may be another process's; this one would keep what it knows of it for ever.
             self._event_bus.forget_run(delivery.entry.session_id, delivery.entry.task_id)

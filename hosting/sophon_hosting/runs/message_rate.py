@@ -51,10 +51,6 @@ class MessageRateLimiter:
             return []
         return [RateEvent(limit.scope, self._services.clock.now()) for limit in reservation.limits]
 
-    def count(self, reservation: Reservation) -> None:
-        """Count a message that was stored."""
-        reservation.use(self._services.clock.monotonic())
-
 
 def find_message_limits(settings: RateLimitSettings, owner: str, channel: str) -> Sequence[RateLimit]:
     """Return the limits of a message, that of all senders first. Those of clients and of channels are two."""

@@ -67,7 +67,7 @@ class OutcomeWriter:
         build_outbound: OutboundBuilder = build_answer_entries,
         unrecorded_usage: UnrecordedUsageFile | None = None,
         record_use: RecordUse | None = None,
-        export_trace: ExportTrace = lambda trace, run, response: None,
+        export_trace: ExportTrace | None = None,
     ) -> None:
         self._store, self._event_bus, self._clock, self._builder = store, event_bus, clock, build_outbound
         self._unrecorded_usage, self._record_use, self._export_trace = unrecorded_usage, record_use, export_trace
@@ -134,7 +134,7 @@ class OutcomeWriter:
         active_run.held_outcome, active_run.usage = None, []
         if finished.is_first and self._record_use is not None:
             await self._record_use(run, used)
-        if finished.is_first and trace is not None:
+        if finished.is_first and trace is not None and self._export_trace is not None:
             self._export_trace(trace, run, turn_end.response)
         return finished
 

@@ -192,7 +192,7 @@ class RunAcceptance:
                     run, key, message.session_owner, counted, message.branch, message.precondition
                 )
                 if accepted.created:
-                    self._rate.count(counted)
+                    counted.use(self._services.clock.monotonic())
                     if not self._queue.is_shared:  # else another process may have started it since
                         self._accepted_runs.add(accepted.run)
                     position = await self._enqueue(accepted.run, slot.put)

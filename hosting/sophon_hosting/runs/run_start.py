@@ -1,46 +1,23 @@
-"""Start of a run: what the store has of it, and whether it begins."""
+"""Start of a run: whether it begins, here or in its chain."""
 
 from sophon.services import Services
 from sophon.stores.run_fence import RunFence
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.runs.active_runs import AcceptedRuns, ActiveRun
+from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.runs.outcomes import begin_fence
-from sophon_hosting.runs.queue_entries import has_decision
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import BeginResult, BeginVerdict, Run
 from sophon_hosting.store.runs.transitions import begin_run
 
 
 class RunStarter:
-    """Reads runs that were delivered, and begins them.
+    """Begins runs that were delivered.
 
-    `is_shared`: several processes share the queue. `begins_in_chain`: the chain begins a run, with the first records of
-    its turn.
+    `begins_in_chain`: the chain begins a run, with the first records of its turn.
     """
 
-    def __init__(
-        self,
-        services: Services,
-        event_bus: EventBus,
-        accepted_runs: AcceptedRuns,
-        *,
-        is_shared: bool,
-        begins_in_chain: bool,
-    ) -> None:
-        self._services, self._event_bus, self._accepted_runs = services, event_bus, accepted_runs
-        self._is_shared, self._begins_in_chain = is_shared, begins_in_chain
-
-    async def load(self, task_id: str) -> Run:
-        """Return the run as the store has it. Raises NotFound, StoreError."""
-        return self._accepted_runs.take(task_id) or await host_store(self._services).runs.get(task_id)
-
-    async def is_waiting_for_people(self, run: Run) -> bool:
-        """Return whether a suspended run was delivered though nobody has decided: the worker that suspended it died
-        before its ack.
-        """
-        if run.status != "suspended" or run.cancel_requested or not self._is_shared:
-            return False
-        return not await has_decision(host_store(self._services), run)
+    def __init__(self, services: Services, event_bus: EventBus, *, begins_in_chain: bool) -> None:
+        self._services, self._event_bus, self._begins_in_chain = services, event_bus, begins_in_chain
 
     async def begin(self, active_run: ActiveRun, stored: Run) -> BeginVerdict:
         """Begin the run, unless its chain does that with the first records of the turn. Raises NotFound, StoreError."""

@@ -7,7 +7,7 @@ from functools import partial
 
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
-from sophon.events import ApprovalRequested, ApprovalResolved, Event, EventSink, event_from_wire
+from sophon.events import Event, event_from_wire
 from sophon.stores.traces.sql import TraceStore, add_traces
 from sophon.stores.traces.trace_write import TraceWrite
 from sophon.stores.unit_of_work import Write, WriteKind
@@ -96,16 +96,8 @@ def to_writes(trace: Trace | None) -> Sequence[Write]:
     return () if trace is None else [Write(WriteKind.TRACE, partial(add_traces, writes=[TraceWrite(trace)]))]
 
 
-class ApprovalTaps:
-    """Event sink in front of another one: shows the recorders of running turns what the host says about approvals."""
-
-    def __init__(self, sink: EventSink, active_runs: ActiveRuns) -> None:
-        self._sink, self._active_runs = sink, active_runs
-
-    def emit(self, event: Event, /) -> None:
-        """Pass an event on."""
-        if isinstance(event, ApprovalRequested | ApprovalResolved):
-            active_run = self._active_runs.get(event.task_id)
-            if active_run is not None and active_run.ctx is not None and active_run.ctx.recorder is not None:
-                active_run.ctx.recorder.record(event)
-        self._sink.emit(event)
+def record_approval(active_runs: ActiveRuns, event: Event) -> None:
+    """Show the recorder of a running turn an event of the host about an approval."""
+    active_run = active_runs.get(event.task_id)
+    if active_run is not None and active_run.ctx is not None and active_run.ctx.recorder is not None:
+        active_run.ctx.recorder.record(event)

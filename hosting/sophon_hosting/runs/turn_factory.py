@@ -9,12 +9,12 @@ from sophon.goal_autonomy import GOAL_AUTONOMY, parse_autonomy
 from sophon.messages import Message, attachments_from_json, images_from_json
 from sophon.scheduled_turns import SCHEDULE, SCHEDULED_ORIGIN
 from sophon.services import Services
-from sophon.turn.chat_overrides import CHAT_OVERRIDES, NO_OVERRIDES
+from sophon.turn.chat_overrides import CHAT_OVERRIDES, ChatOverrides
 from sophon.turn.provenance import note_untrusted_source
-from sophon_hosting.runs.audience import audience_of_run, overrides_of_run
+from sophon_hosting.runs.audience import OVERRIDES, audience_of_run, overrides_of_run
 from sophon_hosting.runs.checkpoints.checkpoint_store import CHECKPOINT_BUILDER, load_checkpoint
 from sophon_hosting.runs.direct_calls import put_direct_call
-from sophon_hosting.runs.text_origin import AUTONOMY, FOREIGN_SOURCES, is_direct_call, is_unattended
+from sophon_hosting.runs.text_origin import AUTONOMY, CALL, FOREIGN_SOURCES
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.outer.session_events.turn_start import RECORDED_SEQ
@@ -53,14 +53,15 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
         channel=run.channel,
         run_id=run.id,
     )
-    _apply_overrides(ctx, run)
+    if run.origin.get(OVERRIDES):
+        _apply_overrides(ctx, overrides_of_run(run))
     for source in run.origin.get(FOREIGN_SOURCES, ()):
         note_untrusted_source(ctx, source)
     if (schedule_id := run.origin.get(SCHEDULED_ORIGIN)) is not None:
         ctx.put(SCHEDULE, str(schedule_id))
-    if is_direct_call(run):
+    if CALL in options:
         put_direct_call(ctx, run)
-    if is_unattended(run):
+    if AUTONOMY in options:
         ctx.put(GOAL_AUTONOMY, parse_autonomy(options[AUTONOMY]))
     if options.get("instructions"):
         ctx.messages.insert(len(ctx.messages) - 1, Message("system", options["instructions"]))
@@ -69,10 +70,7 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
     return ctx
 
 
-def _apply_overrides(ctx: Context, run: Run) -> None:
-    overrides = overrides_of_run(run)
-    if overrides is NO_OVERRIDES:
-        return
+def _apply_overrides(ctx: Context, overrides: ChatOverrides) -> None:
     ctx.put(CHAT_OVERRIDES, overrides)
     if overrides.restricts_tools:
         ctx.tools = overrides.filter_tools(ctx.tools)
@@ -89,8 +87,3 @@ async def _find_message_seq(services: Services, run: Run) -> int:
     """Return the seq under which an interrupted start has stored the run's message; 0 if none has."""
     records = await host_store(services).sessions.list_records(run.session_id)
     return next((record.seq for record in records if record.run_id == run.id and record.kind == "message"), 0)
-
-
-async def prepare_nothing(run: Run) -> Run:
-    """Return the run unchanged."""
-    return run

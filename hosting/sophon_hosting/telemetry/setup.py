@@ -27,13 +27,14 @@ class TraceExport:
 
     def __init__(self, services: Services) -> None:
         self._services = services
+        self.is_enabled = services.settings.telemetry.endpoint is not None and services.learning.is_enabled
         self._exporter: TelemetryExporter | None = None
 
     def start(self, environment: Mapping[str, str]) -> None:
         """Connect to the endpoint. Raises SettingsError if the extra is not installed."""
-        settings = self._services.settings.telemetry
-        if settings.endpoint is None or not self._services.learning.is_enabled:
+        if not self.is_enabled:
             return
+        settings = self._services.settings.telemetry
         try:
             from sophon_hosting.telemetry.exporter import TelemetryExporter  # lazy: see above
         except ImportError as error:

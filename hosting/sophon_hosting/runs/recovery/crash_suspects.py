@@ -6,14 +6,16 @@ from contextlib import contextmanager
 from sophon_hosting.queue.contract import Delivery
 
 MAX_LOST_DELIVERIES = 2
-"""Deliveries that a task may lose before it is a suspect: processes also die without any fault of their tasks."""
+"""Deliveries that a task may lose before it is a suspect, which may be what ends its workers: processes also die
+without any fault of their tasks.
+"""
 
 POSTPONED_SECONDS = 1.0
 """Time after which a suspect that could not run is delivered again, perhaps to another process."""
 
 
 class CrashSuspects:
-    """Lets one suspect run at a time in this process.
+    """Lets one suspect run at a time in this process: a task with more than `MAX_LOST_DELIVERIES` lost deliveries.
 
     What kills its process takes the tasks beside it along, and their deliveries end at the same time, so that one
     process would take them all together again, until the queue gives up all of them. The innocent ones are alone with
@@ -24,22 +26,14 @@ class CrashSuspects:
         self._suspects: set[str] = set()
 
     def admits(self, delivery: Delivery) -> bool:
-        """Return whether a delivery may run now; False for a suspect beside another one."""
-        return not is_suspect(delivery) or not self._suspects - {delivery.entry.task_id}
+        """Return whether the delivery of a suspect may run now; False beside another one."""
+        return not self._suspects - {delivery.entry.task_id}
 
     @contextmanager
     def run(self, delivery: Delivery) -> Generator[None]:
-        """Count a delivery that runs."""
-        if not is_suspect(delivery):
-            yield
-            return
+        """Count the delivery of a suspect that runs."""
         self._suspects.add(delivery.entry.task_id)
         try:
             yield
         finally:
             self._suspects.discard(delivery.entry.task_id)
-
-
-def is_suspect(delivery: Delivery) -> bool:
-    """Return whether a task was lost so often that it may be what ends its workers."""
-    return delivery.delivery_count > MAX_LOST_DELIVERIES
