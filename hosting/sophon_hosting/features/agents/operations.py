@@ -21,7 +21,7 @@ from sophon_hosting.features.agents.results import (
 )
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Request
-from sophon_hosting.operations.subjects import TASK
+from sophon_hosting.operations.shared_subjects import TASK
 from sophon_hosting.operations.table import Table
 from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent as cancel_running
 from sophon_hosting.store.runs.contract import Run

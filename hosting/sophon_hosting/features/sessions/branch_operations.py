@@ -17,7 +17,7 @@ from sophon_hosting.features.sessions.history_operations import SeqNumber
 from sophon_hosting.features.sessions.operations import NamedSession, visible_session
 from sophon_hosting.features.sessions.results import BranchList, SessionView, branch_point_to_json, session_to_json
 from sophon_hosting.operations.request import Doc, Request
-from sophon_hosting.operations.subjects import SESSION
+from sophon_hosting.operations.shared_subjects import SESSION
 from sophon_hosting.operations.table import Table
 
 table = Table("sessions")

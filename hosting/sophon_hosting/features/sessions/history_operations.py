@@ -26,7 +26,7 @@ from sophon_hosting.features.sessions.operations import NamedSession
 from sophon_hosting.features.sessions.visible_history import cut_large_fields, find_text, read_events, read_records
 from sophon_hosting.json_text import take_items
 from sophon_hosting.operations.request import Doc, Limit, WaitSeconds
-from sophon_hosting.operations.subjects import SESSION
+from sophon_hosting.operations.shared_subjects import SESSION
 from sophon_hosting.operations.table import Table
 from sophon_hosting.store.events.logged_event import LoggedEvent
 

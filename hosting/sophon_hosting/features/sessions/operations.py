@@ -34,7 +34,7 @@ from sophon_hosting.off_the_record.errors import OffTheRecordFull
 from sophon_hosting.operations.permission_check import check_permission
 from sophon_hosting.operations.request import Doc, Everything, Limit, Needs, Request
 from sophon_hosting.operations.shared_results import MAX_LIST_BYTES, Done
-from sophon_hosting.operations.subjects import SESSION
+from sophon_hosting.operations.shared_subjects import SESSION
 from sophon_hosting.operations.table import Table
 from sophon_hosting.rendering.control_characters import remove_invisible
 

@@ -19,7 +19,7 @@ from sophon_hosting.features.sessions.copy_checks import NO_BRANCHES
 from sophon_hosting.features.tasks.regeneration import find_branch
 from sophon_hosting.features.tools.usable_tools import list_usable_tools
 from sophon_hosting.observability.trace_id import trace_id_from_traceparent
-from sophon_hosting.operations.subjects import SESSION
+from sophon_hosting.operations.shared_subjects import SESSION
 from sophon_hosting.runs.run_acceptance import RunRequest, TaskReceipt
 from sophon_hosting.store.runs.contract import InboundKey
 

@@ -9,9 +9,9 @@ from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_rows
 from sophon_hosting.cli.remote.host_selection import open_store_client
 from sophon_hosting.client_api.rights import SCOPES
-from sophon_hosting.features.tokens.administration import DEFAULT_DAYS, MAX_DAYS
 from sophon_hosting.features.tokens.operations import TokenToCreate, create_token, list_tokens, revoke_token
 from sophon_hosting.features.tokens.results import ListedToken
+from sophon_hosting.features.tokens.token_creation import DEFAULT_DAYS, MAX_DAYS
 
 app = command_group("Create, list and revoke API tokens of the users of Hub.Users.")
 

@@ -9,7 +9,8 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.rights import HUB_CHANNEL, SCOPES
 from sophon_hosting.features.settings.change_audit import record_change
-from sophon_hosting.features.tokens.administration import (
+from sophon_hosting.features.tokens.results import NewToken, TokenList, TokenView, UserList, token_to_json
+from sophon_hosting.features.tokens.token_creation import (
     DEFAULT_DAYS,
     MAX_DAYS,
     MAX_NAME_CHARACTERS,
@@ -17,7 +18,6 @@ from sophon_hosting.features.tokens.administration import (
     find_level,
     find_user,
 )
-from sophon_hosting.features.tokens.results import NewToken, TokenList, TokenView, UserList, token_to_json
 from sophon_hosting.operations.request import Doc, NoFields, Request
 from sophon_hosting.operations.table import Table
 

@@ -6,7 +6,7 @@ from typing import Literal
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.security.authorization.permission_levels import LevelLabel
 from sophon_hosting.features.iso_time import to_iso
-from sophon_hosting.features.tokens.administration import TokenStatus, describe_status
+from sophon_hosting.features.tokens.token_creation import TokenStatus, describe_status
 from sophon_hosting.store.api_tokens.api_token import ApiToken
 
 

@@ -18,7 +18,7 @@ from sophon_hosting.features.traces.results import (
 from sophon_hosting.features.traces.visible_trace import to_client_trace
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.request import Doc, Everything, Limit, Request
-from sophon_hosting.operations.subjects import SESSION
+from sophon_hosting.operations.shared_subjects import SESSION
 from sophon_hosting.operations.table import Table
 from sophon_hosting.runs.traces import build_live_trace
 from sophon_hosting.telemetry.otlp_json import trace_to_otlp_json

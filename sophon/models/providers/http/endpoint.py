@@ -4,7 +4,7 @@ from dataclasses import field
 from urllib.parse import urlsplit, urlunsplit
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.models.providers.http.environment import basic_authorization
+from sophon.models.providers.http.proxy_environment import basic_authorization
 from sophon.security import hide_url_secrets
 
 

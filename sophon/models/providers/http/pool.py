@@ -18,7 +18,7 @@ from sophon._version import __version__
 from sophon.errors import ProviderUnavailable
 from sophon.models.providers.content_decoding import ACCEPT_ENCODING
 from sophon.models.providers.http.endpoint import Endpoint
-from sophon.models.providers.http.environment import Proxy, find_proxy
+from sophon.models.providers.http.proxy_environment import Proxy, find_proxy
 from sophon.models.providers.http.response import HttpResponse, to_model_error
 
 CONNECT_TIMEOUT_SECONDS = 10.0

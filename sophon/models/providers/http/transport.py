@@ -22,7 +22,7 @@ class HttpTransport:
 
     A model calls `post` for each request, and `release` when it is closed: the connections are closed with the last
     model that has used them, and opened again by the next request. Proxies and certificates are those of the
-    environment: see `environment.py`. A pool belongs to its event loop; in another one a new
+    environment: see `proxy_environment.py`. A pool belongs to its event loop; in another one a new
     pool is opened.
     """
 
@@ -117,7 +117,7 @@ class HttpExchange:
 
 def _load() -> "ssl.SSLContext":
     """Do in a worker thread what takes long."""
-    from sophon.models.providers.http.environment import tls_context  # lazy: imports urllib.request
+    from sophon.models.providers.http.proxy_environment import tls_context  # lazy: imports urllib.request
 
     importlib.import_module("sophon.models.providers.http.pool")  # lazy: imports aiohttp
 

@@ -19,8 +19,8 @@ from sophon.models.embeddings.embedder_factory import (
     create_cached_embedder,
     create_embedder,
 )
+from sophon.models.embeddings.embedding_batches import BATCH_SIZE, MAX_CHARACTERS
 from sophon.models.embeddings.http_embedder import OllamaEmbedder, OpenAIEmbedder
-from sophon.models.embeddings.inputs import BATCH_SIZE, MAX_CHARACTERS
 from sophon.models.embeddings.litellm_embedder import LiteLLMEmbedder
 from sophon.models.embeddings.sentence_transformers_embedder import SentenceTransformersEmbedder, find_packaged_model
 from sophon.settings import Settings

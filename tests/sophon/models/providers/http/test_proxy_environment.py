@@ -5,7 +5,7 @@ import ssl
 import pytest
 
 from sophon.errors import ModelError
-from sophon.models.providers.http.environment import find_proxy, parse_proxy, tls_context
+from sophon.models.providers.http.proxy_environment import find_proxy, parse_proxy, tls_context
 
 VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"]
 
