@@ -1,4 +1,4 @@
-"""The channel contract: the `Channel` protocol, outbound messages and send results; inbound events are in `inbound_events`.
+"""The channel contract: the `Channel` protocol, outbound messages and send results; `inbound_events` has the other way.
 
 Whoever writes a channel imports all of it from here.
 """

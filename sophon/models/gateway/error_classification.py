@@ -6,9 +6,8 @@ to be imported (httpx, aiohttp, openai, litellm); the text. Anything else become
 retried.
 """
 
-import math
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, cast
 
 from sophon._python.lazy_pattern import lazy_pattern
@@ -23,13 +22,11 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
+from sophon.models.gateway.retry_after import parse_retry_after, seconds_until_reset
 from sophon.security import redact_and_cut
 
 QUOTA_COOLDOWN_SECONDS = 3600.0
 """Cool-down after an exhausted quota (402, `insufficient_quota`) if the provider does not say when it is renewed."""
-
-MAX_RETRY_AFTER_SECONDS = 31 * 86400.0
-"""Longest wait that a provider is believed, in seconds: a monthly quota. A key pauses for an hour at most even so."""
 
 MAX_ERROR_TEXT = 2000
 """Characters of an error's text that are read and kept, because some providers send the request back."""
@@ -68,28 +65,6 @@ def cut_error_text(text: str) -> str:
     return redact_and_cut(text, MAX_ERROR_TEXT)
 
 
-def parse_retry_after(value: object, now: datetime | None = None) -> float | None:
-    """Parse a Retry-After value (RFC 9110, 10.2.3: seconds or an HTTP date) to seconds; None if it is neither.
-
-    A time in the past is 0; a longer one than `MAX_RETRY_AFTER_SECONDS` is bounded; no finite number is ignored.
-    """
-    if isinstance(value, int | float):
-        return None if isinstance(value, bool) else _bound_seconds(value)
-    if not isinstance(value, str):
-        return None
-    number = parse_decimal(value)
-    return _bound_seconds(number) if number is not None else _seconds_until(value.strip(), now)
-
-
-def parse_decimal(text: str) -> float | None:
-    """Parse a decimal number, also with sign, fraction and exponent; None for anything else, such as `nan` or `inf`."""
-    if _DECIMAL.fullmatch(text.strip()) is None:
-        return None
-    number = float(text)
-    return number if math.isfinite(number) else None
-
-
-_DECIMAL = lazy_pattern(r"[+-]?[0-9]{1,300}(?:\.[0-9]{0,300})?(?:[eE][+-]?[0-9]{1,3})?")
 _CONTEXT_OVERFLOW = lazy_pattern(
     r"context[ _-]?(?:length|window|size)|maximum context|max(?:imum)? (?:input|prompt) (?:length|tokens)"
     r"|too many (?:input |prompt )?tokens|(?:prompt|input|request) is too (?:long|large)"
@@ -100,12 +75,6 @@ _CONTEXT_OVERFLOW = lazy_pattern(
 _OVERLOADED = lazy_pattern(r"overload|over capacity|at capacity|server is busy|model is busy", re.IGNORECASE)
 _RATE_LIMIT = lazy_pattern(r"rate[ _-]?limit|too many requests|throttl", re.IGNORECASE)
 _QUOTA = lazy_pattern(r"insufficient[ _-]?(?:quota|credit|balance|funds)", re.IGNORECASE)
-_RESET_AT = lazy_pattern(r"resets?[_ ]at\W{1,6}([\dT:.+Z-]{8,40})", re.IGNORECASE)
-_RESET_IN = lazy_pattern(
-    r"(?:resets?_(?:in|after)(?:_seconds)?\W{1,6}|(?:try again|retry|resets?) (?:in|after) )"
-    r"(?:(\d+)\s?d[a-z]*)?\s?(?:(\d+)\s?h[a-z]*)?\s?(?:(\d+)\s?m(?!s)[a-z]*)?\s?(?:(\d+(?:\.\d+)?)(ms|s|\b))?",
-    re.IGNORECASE,
-)
 
 _CLASS_BY_STATUS: dict[int, type[ModelError]] = {
     401: AuthenticationFailed,
@@ -168,47 +137,9 @@ def _retry_after(
     if seconds is None:
         seconds = parse_retry_after(_header(error, "retry-after"), now)
     if seconds is None and error_class in (RateLimited, Overloaded):
-        seconds = _seconds_until_reset(text, now)
+        seconds = seconds_until_reset(text, now)
     spent = status == 402 or (error_class is RateLimited and _QUOTA.search(text))
     return QUOTA_COOLDOWN_SECONDS if seconds is None and spent else seconds
-
-
-def _seconds_until_reset(text: str, now: datetime | None) -> float | None:
-    """Return the seconds until the reset time or after the time span that an error text names."""
-    if moment := _RESET_AT.search(text):
-        return _seconds_until(moment[1], now)
-    span = _RESET_IN.search(text)
-    if span is None or not any(span.groups()[:4]):
-        return None
-    days, hours, minutes, seconds = (float(part or 0) for part in span.groups()[:4])
-    return _bound_seconds(days * 86400 + hours * 3600 + minutes * 60 + (seconds / 1000 if span[5] == "ms" else seconds))
-
-
-def _seconds_until(moment: str, now: datetime | None) -> float | None:
-    if now is None:
-        return None
-    try:
-        if re.fullmatch(r"\d{10}(?:\.\d+)?", moment):
-            then = datetime.fromtimestamp(float(moment), UTC)
-        elif moment[:4].isdigit():
-            then = datetime.fromisoformat(moment)
-        else:
-            from email.utils import parsedate_to_datetime  # lazy: few providers write such a date
-
-            then = parsedate_to_datetime(moment)
-        aware = then if then.tzinfo else then.replace(tzinfo=UTC)
-        return _bound_seconds((aware - now).total_seconds())
-    except (ValueError, OverflowError, TypeError):
-        return None
-
-
-def _bound_seconds(seconds: float) -> float | None:
-    """Return the seconds within 0 and the maximum; None for what is not finite."""
-    try:
-        finite = math.isfinite(seconds)
-    except OverflowError:  # an integer of hundreds of digits
-        return None
-    return min(max(0.0, float(seconds)), MAX_RETRY_AFTER_SECONDS) if finite else None
 
 
 def _http_status(error: Exception) -> int | None:

@@ -5,7 +5,8 @@ from typing import cast
 
 import orjson
 
-from sophon.models.gateway.error_classification import cut_error_text, parse_decimal
+from sophon.models.gateway.error_classification import cut_error_text
+from sophon.models.gateway.retry_after import read_retry_after
 from sophon.models.providers.third_party_json import as_count, as_mapping
 from sophon.security import RedactedError
 
@@ -24,12 +25,6 @@ class ProviderHttpError(RedactedError):
 def http_error_from_response(status: int, headers: Mapping[str, str], body: bytes) -> ProviderHttpError:
     """Build the error of a response. `headers` must have lower-case names or be case-insensitive."""
     return ProviderHttpError(status, _message_from_body(body), read_retry_after(headers))
-
-
-def read_retry_after(headers: Mapping[str, str]) -> float | str | None:
-    """Return the wait from lower-case headers: OpenAI's `retry-after-ms` in seconds, else the text of `retry-after`."""
-    milliseconds = parse_decimal(headers.get("retry-after-ms", ""))
-    return milliseconds / 1000 if milliseconds is not None else headers.get("retry-after")
 
 
 def http_error_from_payload(error: object) -> ProviderHttpError:

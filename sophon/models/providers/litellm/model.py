@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sophon.errors import ModelError, ProviderUnavailable
+from sophon.models.gateway.retry_after import read_retry_after
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.providers.byte_timeout import ByteTimeout
 from sophon.models.providers.litellm.loader import acquire_clients, load_litellm, release_clients
@@ -20,7 +21,6 @@ from sophon.models.providers.openai.request import (
     tool_to_json,
 )
 from sophon.models.providers.openai.response_accumulator import STREAM_CUT_MESSAGE, ResponseAccumulator
-from sophon.models.providers.provider_http_error import read_retry_after
 from sophon.models.providers.turn_alternation import merge_messages
 from sophon.models.reply_size import MAX_REPLY_BYTES
 from sophon.traces.trace_context import HEADER, find_traceparent

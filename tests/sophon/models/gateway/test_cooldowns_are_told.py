@@ -11,7 +11,7 @@ from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
-from sophon.models.providers.provider_http_error import read_retry_after
+from sophon.models.gateway.retry_after import read_retry_after
 from sophon.testing import EventRecorder, VirtualClock
 
 
