@@ -1,4 +1,4 @@
-"""Retry-After: the seconds that a provider asks to wait, from its headers, the field of an error, or an error's text."""
+"""Retry-After: the seconds that a provider asks to wait, from its headers, a field of an error, or an error's text."""
 
 import math
 import re
