@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from sophon.context import Context
 from sophon_hosting.runs.audience import audience_of_run
-from sophon_hosting.runs.text_origin import own_text_of_run
+from sophon_hosting.runs.own_text import own_text_of_run
 from sophon_hosting.store.contract import host_store
 
 MAX_LINES = 40

@@ -4,7 +4,7 @@ from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
 from sophon.messages import ToolCall
 from sophon.turn.provenance import CLIENT_SOURCE, note_untrusted_source
-from sophon_hosting.runs.text_origin import CALL, is_unattended
+from sophon_hosting.runs.run_kinds import CALL, is_unattended
 from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.stages.direct_call import DIRECT_CALL, build_direct_chain
 

@@ -32,7 +32,7 @@ from sophon_hosting.runs.active_runs import AcceptedRuns
 from sophon_hosting.runs.deletion_lock import DeletionLock
 from sophon_hosting.runs.message_rate import MessageRateLimiter
 from sophon_hosting.runs.queue_entries import build_queue_entry, build_task_queued_event
-from sophon_hosting.runs.text_origin import AUTONOMY
+from sophon_hosting.runs.run_kinds import AUTONOMY
 from sophon_hosting.runs.traces import TRACEPARENT_OPTION
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import AcceptResult, InboundKey, Precondition, Run

@@ -14,7 +14,8 @@ from sophon.turn.provenance import note_untrusted_source
 from sophon_hosting.runs.audience import OVERRIDES, audience_of_run, overrides_of_run
 from sophon_hosting.runs.checkpoints.checkpoint_store import CHECKPOINT_BUILDER, load_checkpoint
 from sophon_hosting.runs.direct_calls import put_direct_call
-from sophon_hosting.runs.text_origin import AUTONOMY, CALL, FOREIGN_SOURCES
+from sophon_hosting.runs.own_text import FOREIGN_SOURCES
+from sophon_hosting.runs.run_kinds import AUTONOMY, CALL
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.outer.session_events.turn_start import RECORDED_SEQ

@@ -7,7 +7,7 @@ import pytest
 
 from sophon.testing import VirtualClock
 from sophon_hosting.runs import daily_log
-from sophon_hosting.runs.text_origin import OWN_TEXT
+from sophon_hosting.runs.own_text import OWN_TEXT
 from tests.hosting.memory.conftest import MemoryHost
 
 GROUP = {"kind": "group", "data_owner": "telegram:chat:-100", "chat": "-100"}

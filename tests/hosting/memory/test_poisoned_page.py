@@ -14,7 +14,7 @@ from sophon.tools.untrusted_text import fence_text, find_fence_sources, remove_f
 from sophon_hosting.cli.app import run_command_line
 from sophon_hosting.features.post_turn import runner, session_summary
 from sophon_hosting.features.post_turn.events import MemoryLearned
-from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, OWN_TEXT
+from sophon_hosting.runs.own_text import FOREIGN_SOURCES, OWN_TEXT
 from sophon_middlewares.outer.context_window import compaction, fact_flush
 from tests.hosting.memory.conftest import FACT, POISON, MemoryHost
 

@@ -12,7 +12,7 @@ from sophon_hosting.channels.inbound.message_acceptance import EDITED, MessageAc
 from sophon_hosting.channels.inbound.message_json import message_from_json
 from sophon_hosting.channels.inbound.message_merging import MediaGroupAssembler, merge_pieces
 from sophon_hosting.host import Host
-from sophon_hosting.runs.text_origin import PIECES, own_text_of_run
+from sophon_hosting.runs.own_text import PIECES, own_text_of_run
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import InboundKey, Run
 

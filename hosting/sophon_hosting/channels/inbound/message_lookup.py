@@ -6,7 +6,7 @@ from dataclasses import replace
 from sophon.tools.untrusted_text import unfence_text
 from sophon_channels.contract import InboundMessage
 from sophon_hosting.channels.inbound.message_json import message_from_json
-from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, PIECES
+from sophon_hosting.runs.own_text import FOREIGN_SOURCES, PIECES
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from sophon.tools.untrusted_text import fence_text
 from sophon_channels.contract import InboundMessage
 from sophon_channels.text.single_line import to_single_line
-from sophon_hosting.runs.text_origin import FORWARDED_MESSAGE, GROUP_HISTORY, QUOTED_MESSAGE
+from sophon_hosting.runs.own_text import FORWARDED_MESSAGE, GROUP_HISTORY, QUOTED_MESSAGE
 
 NO_TEXT = "(a file without text)"
 """Text of a message that consists of files only."""

@@ -34,7 +34,8 @@ from sophon_hosting.features.post_turn.title_generation import TitleGeneration, 
 from sophon_hosting.host_chain import place_model_hooks
 from sophon_hosting.runs.audience import audience_of_run, overrides_of_run
 from sophon_hosting.runs.late_judgements import learn_later
-from sophon_hosting.runs.text_origin import is_direct_call, is_unattended, own_text_of_run
+from sophon_hosting.runs.own_text import own_text_of_run
+from sophon_hosting.runs.run_kinds import is_direct_call, is_unattended
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.chains.chain_settings import complete_for_chain

@@ -20,7 +20,7 @@ from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater
-from sophon_hosting.runs.text_origin import OWN_TEXT
+from sophon_hosting.runs.own_text import OWN_TEXT
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import InboundKey, Precondition
 

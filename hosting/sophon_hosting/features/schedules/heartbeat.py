@@ -30,7 +30,7 @@ from sophon_hosting.features.schedules.occurrences import Recurrence, check_cron
 from sophon_hosting.features.schedules.schedule_changes import ScheduleLibrary
 from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.host import Host, RunRequest
-from sophon_hosting.runs.text_origin import OWN_TEXT
+from sophon_hosting.runs.own_text import OWN_TEXT
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import InboundKey, Run
 

@@ -27,7 +27,7 @@ from sophon_hosting.operations.request import Doc, Everything, Limit, Request
 from sophon_hosting.operations.shared_results import take_listed
 from sophon_hosting.operations.shared_subjects import SESSION, TASK
 from sophon_hosting.operations.table import Table
-from sophon_hosting.runs.text_origin import is_direct_call
+from sophon_hosting.runs.run_kinds import is_direct_call
 from sophon_hosting.store.events.logged_event import LoggedEvent, merge_traces
 from sophon_hosting.store.runs.contract import Run, RunStatus
 

@@ -11,7 +11,8 @@ from sophon.stores.sessions.contract import SessionBranch, SessionRecord, Sessio
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.features.sessions.copy_checks import check_is_copied, check_room, find_turn
-from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, OWN_TEXT, is_direct_call
+from sophon_hosting.runs.own_text import FOREIGN_SOURCES, OWN_TEXT
+from sophon_hosting.runs.run_kinds import is_direct_call
 from sophon_hosting.store.runs.contract import Run
 
 if TYPE_CHECKING:

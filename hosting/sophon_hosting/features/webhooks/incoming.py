@@ -24,7 +24,7 @@ from sophon_hosting.features.webhooks.settings import IncomingWebhookSettings
 from sophon_hosting.features.webhooks.signatures import find_delivery_id, is_signed
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater
-from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, OWN_TEXT
+from sophon_hosting.runs.own_text import FOREIGN_SOURCES, OWN_TEXT
 
 log = logging.getLogger("sophon")
 

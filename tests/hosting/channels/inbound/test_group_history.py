@@ -10,7 +10,7 @@ from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChannelAttachment, ChatLocation, MessageEdited, Person
 from sophon_hosting.channels.chat_state import HEARD_KIND
-from sophon_hosting.runs.text_origin import GROUP_HISTORY, own_text_of_run
+from sophon_hosting.runs.own_text import GROUP_HISTORY, own_text_of_run
 from sophon_hosting.store.runs.contract import Run
 from tests.hosting.channels.conftest import LET_IN
 

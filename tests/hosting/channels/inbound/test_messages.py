@@ -24,7 +24,7 @@ from sophon_hosting.channels.chat_state import PERSON_KIND
 from sophon_hosting.channels.inbound.attachment_downloads import describe_media_type
 from sophon_hosting.channels.outbound.undelivered_answers import STATE_KIND
 from sophon_hosting.host import RunRequest
-from sophon_hosting.runs.text_origin import own_text_of_run
+from sophon_hosting.runs.own_text import own_text_of_run
 from sophon_hosting.runs.turn_factory import build_turn
 from sophon_hosting.store.sql_host_store import SqlHostStore
 

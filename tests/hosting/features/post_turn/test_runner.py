@@ -15,7 +15,7 @@ from sophon_hosting.features.post_turn.runner import PostTurnRunner
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.queue.in_memory import MemoryQueue
-from sophon_hosting.runs.text_origin import OWN_TEXT
+from sophon_hosting.runs.own_text import OWN_TEXT
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares import MaskPersonalData
 from sophon_middlewares.chains import twelve

@@ -27,7 +27,7 @@ from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.rendering.value_formatting import format_usage_cost
 from sophon_hosting.runs.audience import OVERRIDES, overrides_to_origin
-from sophon_hosting.runs.text_origin import is_direct_call
+from sophon_hosting.runs.run_kinds import is_direct_call
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import Run
 

@@ -17,8 +17,8 @@ from sophon_hosting.features.goals.steps.step_text import (
     fill_results,
     find_results,
 )
+from sophon_hosting.runs.own_text import FOREIGN_SOURCES, OWN_TEXT, PIECES
 from sophon_hosting.runs.run_acceptance import RunRequest
-from sophon_hosting.runs.text_origin import FOREIGN_SOURCES, OWN_TEXT, PIECES
 from sophon_hosting.store.runs.contract import Precondition, Run
 from sophon_middlewares.inner.tool_execution import INTERRUPTED_RESULT
 from sophon_middlewares.stages.direct_call import OUTCOME_FIELD

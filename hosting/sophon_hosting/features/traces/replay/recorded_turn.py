@@ -14,7 +14,7 @@ from sophon.tools.untrusted_text import ExternalText
 from sophon.traces.trace import Trace
 from sophon_hosting.events.large_fields import referenced_text_id
 from sophon_hosting.runs.audience import RunAudience, audience_of_run
-from sophon_hosting.runs.text_origin import is_direct_call
+from sophon_hosting.runs.run_kinds import is_direct_call
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import Run

@@ -1,4 +1,4 @@
-"""Authorship of a run's text: what its owner wrote, and what they only passed on.
+"""Own text of a run: what its owner wrote, and what they only passed on.
 
 A message may quote or forward the words of others. They are part of the turn's text, but they say nothing about the
 owner, and what a model writes after reading a forwarded text may come from that.
@@ -15,18 +15,11 @@ FOREIGN_SOURCES = "foreign_sources"
 PIECES = "pieces"
 """Key, in `Run.origin`, of the messages that the run's message was merged from; missing if it was one."""
 
-CALL = "call"
-"""Key, in `Run.options`, of the tool call of a client that the run is; missing for a message."""
-
-AUTONOMY = "autonomy"
-"""Key, in `Run.options`, of the autonomy of a run that works unattended; missing for any other run."""
-
 FORWARDED_MESSAGE = "forwarded message"
 """Source of a text that was forwarded."""
 
 QUOTED_MESSAGE = "quoted message"
 """Source of a text that was quoted, and that neither the owner nor the assistant wrote."""
-
 
 GROUP_HISTORY = "group history"
 """Source of what was written in a group before a message to the assistant."""
@@ -40,13 +33,3 @@ def own_text_of_run(run: Run) -> str:
 def holds_words_of_others(run: Run) -> bool:
     """Return whether the text of the run has more than its owner wrote: what they quoted or forwarded."""
     return own_text_of_run(run).strip() != run.text.strip()
-
-
-def is_direct_call(run: Run) -> bool:
-    """Return whether a run is a tool call of a client, and no message to the agent."""
-    return CALL in run.options
-
-
-def is_unattended(run: Run) -> bool:
-    """Return whether a run works unattended: nobody wrote it, and a plan that its owner has approved made it."""
-    return AUTONOMY in run.options
