@@ -130,15 +130,6 @@ class RunTerminator:
                 await self._queue.release_lane(*self._unreleased[0])
             self._unreleased.popleft()
 
-    async def give_up(self, task_id: str, count: int) -> None:
-        """Record as failed a run that reached no outcome in so many deliveries, unless it has one or was deleted.
-
-        Raises StoreError.
-        """
-        run = await host_store(self._services).runs.find(task_id)
-        if run is not None and not run.is_finished:
-            await self.fail_inactive(run, RunAborted("gave_up", f"the task reached no outcome in {count} attempts"))
-
     async def _terminate_inactive(
         self, run: Run, error: Exception | asyncio.CancelledError, *, unless_running: bool = False
     ) -> None:

@@ -16,6 +16,7 @@ from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
+from sophon_hosting.runs.recovery.given_up_runs import give_up_run
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import RunStore
 
@@ -119,9 +120,9 @@ class DeliverySettlement:
             delay_seconds = min(INITIAL_BACKOFF_SECONDS * 2 ** (delivery.delivery_count - 1), MAX_BACKOFF_SECONDS)
         result = await self._queue.nack(delivery, is_counted=is_counted, delay_seconds=delay_seconds)
         if result == "dead":
-            count = delivery.delivery_count
+            runs, count = host_store(self._services).runs, delivery.delivery_count
             await write_until_stored(
-                self._services, active_run, lambda: self._terminator.give_up(active_run.task_id, count)
+                self._services, active_run, lambda: give_up_run(runs, self._terminator, active_run.task_id, count)
             )
 
     async def leave(self, delivery: Delivery, delay_seconds: float = INITIAL_BACKOFF_SECONDS) -> None:

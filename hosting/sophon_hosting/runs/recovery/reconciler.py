@@ -16,6 +16,7 @@ from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approvals.pending_questions import PendingQuestions
 from sophon_hosting.runs.queue_entries import build_queue_entry, has_decision
+from sophon_hosting.runs.recovery.given_up_runs import give_up_run
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import PendingRun, Run
 
@@ -157,10 +158,10 @@ class RunReconciler:
             letters = await self._queue.list_dead_letters()
         if not self._queue.is_shared:  # one whose failure could not be recorded when it was given up
             candidates = [*candidates, *await self._list_lost_candidates()]
-        ids = {candidate.id for candidate in candidates}
+        ids, runs = {candidate.id for candidate in candidates}, host_store(self._services).runs
         for letter in letters:
             if letter.entry.task_id in ids and self._active_runs.get(letter.entry.task_id) is None:
-                await self._terminator.give_up(letter.entry.task_id, letter.delivery_count)
+                await give_up_run(runs, self._terminator, letter.entry.task_id, letter.delivery_count)
 
     async def _put(self, entry: QueueEntry, *, force: bool = False) -> None:
         with self._health.watch():

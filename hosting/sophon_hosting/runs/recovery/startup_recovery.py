@@ -7,6 +7,7 @@ from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.abnormal_termination import RunTerminator, interrupted_error
 from sophon_hosting.runs.queue_entries import build_queue_entry, build_task_queued_event, has_decision
+from sophon_hosting.runs.recovery.given_up_runs import give_up_run
 from sophon_hosting.runs.recovery.lost_starts import LostStarts
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import Run
@@ -69,5 +70,5 @@ class RunRecovery:
             if lost < self._services.settings.queue.max_deliveries:
                 return True
             log.warning("run %s has ended its process %d times; it is given up", run.id, lost)
-            await self._terminator.give_up(run.id, lost)
+            await give_up_run(host_store(self._services).runs, self._terminator, run.id, lost)
         return False
