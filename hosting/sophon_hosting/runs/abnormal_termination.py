@@ -20,7 +20,6 @@ from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.outcomes import OutcomeWriter
 from sophon_hosting.runs.turn_factory import build_turn
-from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.outer.session_events.session_events import SessionEvents, error_to_json
 
