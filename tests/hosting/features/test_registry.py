@@ -12,8 +12,8 @@ FOLDER = Path(sophon_hosting.features.__file__).parent
 CHECK = re.compile(r"\b(require_(operator|scope|level)|rights\.require|Forbidden|check_permission)\(")
 
 OWN_RULES = {
-    "learning/trajectories.py": 1,  # what of all users is like a text tells what the texts are, which some see redacted
-    "memory/workspace.py": 2,  # the files of everybody; the one whose lines are messages of the user
+    "learning/trajectory_operations.py": 1,  # what is like a text tells what the texts are, which some see redacted
+    "memory/workspace_operations.py": 2,  # the files of everybody; the one whose lines are messages of the user
     "sessions/operations.py": 1,  # which titles of all users a search finds tells them to who sees them redacted
     "tokens/operations.py": 1,  # no API token makes another one
 }
