@@ -9,7 +9,6 @@ from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
 from sophon.events import Event, event_from_wire
 from sophon.stores.traces.sql import TraceStore, add_traces
-from sophon.stores.traces.trace_write import TraceWrite
 from sophon.stores.unit_of_work import Write, WriteKind
 from sophon.traces.trace import Trace
 from sophon.traces.trace_context import TraceContext, derive_span_id, new_trace_id, parse_traceparent
@@ -93,7 +92,7 @@ async def find_outcome_trace(
 
 def to_writes(trace: Trace | None) -> Sequence[Write]:
     """Return what is stored of a trace, in the transaction of the outcome."""
-    return () if trace is None else [Write(WriteKind.TRACE, partial(add_traces, writes=[TraceWrite(trace)]))]
+    return () if trace is None else [Write(WriteKind.TRACE, partial(add_traces, traces=[trace]))]
 
 
 def record_approval(active_runs: ActiveRuns, event: Event) -> None:

@@ -16,7 +16,6 @@ from sophon.extensions import Key
 from sophon.failure_log import log_failure
 from sophon.security import describe_error
 from sophon.stores.contract import Store
-from sophon.stores.traces.trace_write import TraceWrite
 from sophon.traces.recorder import MAX_ENTRIES, TracedTurn, TraceEnd, TraceRecorder
 from sophon.traces.trace import Trace as TurnTrace
 from sophon.traces.trace import TraceStatus
@@ -102,7 +101,7 @@ class Trace:
             return
         try:
             if self._sink is None:
-                await ctx.services.store.traces.add([TraceWrite(trace)])
+                await ctx.services.store.traces.add([trace])
             else:
                 self._sink(trace)
         except Exception as error:  # noqa: BLE001 - a trace that nobody takes must not end the turn

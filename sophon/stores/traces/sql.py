@@ -11,7 +11,7 @@ from sophon.stores.sql.expiry import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import prepare_upsert
 from sophon.stores.sql.repository import TurnRepository, matching
 from sophon.stores.sql.schema import turn_traces
-from sophon.stores.traces.trace_write import TraceWrite, TurnTotal
+from sophon.stores.traces.turn_total import TurnTotal
 from sophon.stores.unit_of_work import WriteKind
 from sophon.traces.serialization import trace_from_json, trace_to_stored
 from sophon.traces.trace import Trace
@@ -25,10 +25,10 @@ class TraceStore(TurnRepository):
 
     kind = WriteKind.TRACE
 
-    async def add(self, writes: Sequence[TraceWrite]) -> None:
+    async def add(self, traces: Sequence[Trace]) -> None:
         """Store traces, all or none; one of a known run replaces it."""
-        if writes:
-            await self._add(partial(add_traces, writes=tuple(writes)))
+        if traces:
+            await self._add(partial(add_traces, traces=tuple(traces)))
 
     async def find(self, run_id: str) -> Trace | None:
         """Return the trace of a run."""
@@ -64,9 +64,9 @@ class TraceStore(TurnRepository):
         return await recheck_and_delete_in_batches(self._database, old)
 
 
-def add_traces(connection: Connection, writes: Sequence[TraceWrite]) -> None:
+def add_traces(connection: Connection, traces: Sequence[Trace]) -> None:
     """Store traces, in the caller's transaction."""
-    for trace in [write.trace for write in writes]:
+    for trace in traces:
         row = {name: getattr(trace, name) for name in ("run_id", "session_id", "principal", "ended_at", "status")}
         row |= {"day": trace.ended_at.date().isoformat(), "working_ms": trace.working_ms}
         row |= {"tokens": trace.usage.total_tokens, "cost_micros": trace.usage.cost_micros}

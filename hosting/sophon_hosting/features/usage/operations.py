@@ -5,7 +5,7 @@ from typing import Annotated, cast
 
 from sophon._python.value_rules import ValueRules
 from sophon.errors import NotFound
-from sophon.stores.traces.trace_write import turn_total_to_json
+from sophon.stores.traces.turn_total import turn_total_to_json
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.features.usage.results import (
     ProviderLimit,

@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from sophon.messages import Usage
-from sophon.stores.traces.trace_write import TraceWrite
 from sophon.traces.trace import AttemptTrace, NoteTrace, StageTime, ToolTrace, Trace
 from sophon.turn.history_redaction import HIDDEN
 from sophon_hosting.host_chain import build_configured_chain
@@ -39,7 +38,7 @@ def made(run_id: str, owner: str, minutes: int = 0) -> Trace:
 @pytest.fixture
 async def filled(api: Any) -> Any:
     traces = [made("one", "ada"), made("two", "ada", 1), made("three", "bob", 2)]
-    await api.host.services.store.traces.add([TraceWrite(each) for each in traces])
+    await api.host.services.store.traces.add(traces)
     return api
 
 
@@ -71,7 +70,7 @@ async def test_one_trace_is_shown_whole_to_its_owner_and_to_operators(filled, ad
 async def test_turns_are_counted_per_day(filled, ada, olga) -> None:
     at = filled.host.services.clock.now()
     new = [replace(made(f"new-{owner}", owner), ended_at=at, working_ms=40) for owner in ("ada", "bob")]
-    await filled.host.services.store.traces.add([TraceWrite(each) for each in new])
+    await filled.host.services.store.traces.add(new)
     (mine,) = (await ada.get("/api/usage/turns?days=1")).json()["items"]
     assert (mine["principal"], mine["turns"], mine["failed"], mine["mean_working_ms"]) == ("ada", 1, 1, 40)
     assert len((await olga.get("/api/usage/turns?days=1&everything=true")).json()["items"]) == 2
@@ -87,7 +86,7 @@ async def test_without_the_permission_no_text_of_a_conversation_is_shown(serve: 
             }
         }
     )
-    await api.host.services.store.traces.add([TraceWrite(made("one", "ada"))])
+    await api.host.services.store.traces.add([made("one", "ada")])
     mine, others = [(await (await api.open(user)).get("/api/traces/one")).json() for user in ("ada", "olga")]
     assert mine["tools"][0]["arguments"] == HIDDEN
     assert "salary.txt" not in str(mine)

@@ -12,7 +12,6 @@ from sophon.stores.audit.audit_event import AuditEvent
 from sophon.stores.data_labels.contract import LabelWrite, file_key
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.run_fence import RunFence, StaleRun
-from sophon.stores.traces.trace_write import TraceWrite
 from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
 from sophon_hosting.store.runs.contract import InboundKey, LogWrite, Run, RunOutcome
@@ -44,7 +43,7 @@ COLLECTED: dict[str, tuple[Writes, Reads]] = {
     ),
     "snapshots": (lambda part: part.add([snapshot(1)]), lambda part: part.list("ann")),
     "trajectories": (lambda part: part.add([TrajectoryWrite(TRAJECTORY, 10)]), lambda part: part.list()),
-    "traces": (lambda part: part.add([TraceWrite(TRACE)]), lambda part: part.list()),
+    "traces": (lambda part: part.add([TRACE]), lambda part: part.list()),
     "vectors": (lambda part: part.put([vector("a", 1.0)]), lambda part: part.load("n", "e", 9)),
     "route_averages": (lambda part: part.add([observed(quality=1.0)]), lambda part: part.list_all()),
     "sub_agents": (lambda part: part.put([sub_agent()]), lambda part: part.list_for_task("t")),

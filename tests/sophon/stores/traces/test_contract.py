@@ -8,7 +8,7 @@ import pytest
 from sophon.messages import Message, Usage
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.traces.trace_write import TraceWrite, TurnTotal
+from sophon.stores.traces.turn_total import TurnTotal
 from sophon.stores.usage.contract import Period
 from sophon.traces.trace import (
     ApprovalTrace,
@@ -61,7 +61,7 @@ def made(run_id: str, *, hours: int = 0, **more: object) -> Trace:
 
 
 async def put(store: Store, *traces: Trace) -> None:
-    await store.traces.add([TraceWrite(each) for each in traces])
+    await store.traces.add(traces)
 
 
 async def ids(store: Store, **query: object) -> list[str]:

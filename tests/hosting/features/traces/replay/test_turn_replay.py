@@ -11,7 +11,6 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, Usage, tool
 from sophon.errors import BadRequest, InputError, NotFound
 from sophon.principals import LOCAL_USER
-from sophon.stores.traces.trace_write import TraceWrite
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.traces.replay.comparison import compare
 from sophon_hosting.features.traces.replay.recorded_turn import load_recorded_turn
@@ -247,6 +246,6 @@ async def test_what_cannot_be_replayed_is_refused(services: Services) -> None:
     trace = await services.store.traces.find(run_id)
     assert trace is not None
     await services.store.sessions.delete("s")
-    await services.store.traces.add([TraceWrite(trace)])
+    await services.store.traces.add([trace])
     with pytest.raises(InputError, match="no longer stored"):
         await load_recorded_turn(services.store, run_id)

@@ -1,14 +1,6 @@
-"""Traces of turns, as they are written, and the totals of turns."""
+"""Totals of turns by day and person, for a report."""
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.traces.trace import Trace
-
-
-@dataclass(frozen=True, slots=True)
-class TraceWrite:
-    """A trace to store."""
-
-    trace: Trace
 
 
 @dataclass(frozen=True, slots=True)
