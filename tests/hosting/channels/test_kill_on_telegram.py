@@ -94,9 +94,9 @@ def piece(number: int, caption: str) -> dict[str, Any]:
 
 
 SLOW_ALBUMS = """
-from sophon_hosting.channels.inbound import media_groups
+from sophon_hosting.channels.inbound import message_merging
 
-media_groups.GATHER_SECONDS = media_groups.MAX_GATHER_SECONDS = 3600
+message_merging.GATHER_SECONDS = message_merging.MAX_GATHER_SECONDS = 3600
 """
 """For the first process: the kill comes before it stops to wait for further pieces."""
 
@@ -131,9 +131,9 @@ async def test_an_album_whose_pieces_come_before_and_after_a_kill_is_one_message
 
 
 LIMITED = """
-from sophon_hosting.channels.inbound import media_groups
+from sophon_hosting.channels.inbound import message_merging
 
-media_groups.MAX_DEBOUNCE_SECONDS = 8
+message_merging.MAX_DEBOUNCE_SECONDS = 8
 """
 """For the second process, which is not to wait for the whole time again."""
 
