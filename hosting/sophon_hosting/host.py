@@ -111,6 +111,7 @@ class Host:
         loops: Iterable[CreateLoops] = (),
         channel_names: Iterable[str] = (),
         list_detached_channels: Callable[[], list[str]] = list,
+        outbox_changes: OutboxChanges | None = None,
     ) -> None:
         # What the services get of the host: it is made of the store and the clock.
         store, clock = extend_store(services.store), services.clock
@@ -164,7 +165,7 @@ class Host:
         """Names of the channels, enabled or not, and prefixes of features: no user's session id begins with one."""
         self.list_detached_channels = list_detached_channels
         """Names of the channels that could not be started several times in a row."""
-        self.outbox_changes = OutboxChanges()
+        self.outbox_changes = outbox_changes or OutboxChanges()
         """Wakes what sends outbound entries, for those that were put back."""
         self.direct_chains = DirectChains()
         """Chain of direct calls, without the host's own middlewares; it says whether there can be one."""

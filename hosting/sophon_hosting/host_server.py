@@ -19,6 +19,7 @@ from sophon.settings.loader import LoadedSettings
 from sophon.stores.factory import MEMORY_SCHEME
 from sophon_hosting.channels.channel_factory import ConfiguredChannel, create_channels
 from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
+from sophon_hosting.channels.configured_channels import ConfiguredChannels
 from sophon_hosting.channels.inbound.transcription import create_transcriber
 from sophon_hosting.channels.outbound.speech_synthesis import create_speech_synthesizer
 from sophon_hosting.client_api.authentication.login_throttle import FORGET_SECONDS, LoginThrottle
@@ -115,30 +116,38 @@ def bind_address(host: str, port: int) -> ListenAddress:
     return ListenAddress(listener, host, listener.getsockname()[1])
 
 
-def create_supervisor(
-    services: Services, environment: Mapping[str, str], channels: Sequence[ConfiguredChannel] | None = None
-) -> ChannelSupervisor:
-    """Return the channels of a process, those of the settings by default, and register the tools of the features."""
-    supervisor = ChannelSupervisor(
+def configure_channels(
+    services: Services,
+    environment: Mapping[str, str],
+    configured: Sequence[ConfiguredChannel],
+    membership: GroupMembership,
+    *,
+    has_http: bool = True,
+    connects: bool = True,
+) -> ConfiguredChannels:
+    """Return the channels of a process, and register the tools of the features behind those of the channels."""
+    channels = ConfiguredChannels(
         services,
-        create_channels(services, environment) if channels is None else channels,
-        create_transcriber(services.settings, environment, services.clock),
-        create_speech_synthesizer(services.settings, environment, services.clock),
-        notices=list_notices(),
+        configured,
+        membership,
+        transcriber=create_transcriber(services.settings, environment, services.clock),
+        synthesizer=create_speech_synthesizer(services.settings, environment, services.clock),
+        has_http=has_http,
+        connects=connects,
     )
     register_feature_tools(services)
-    return supervisor
+    return channels
 
 
-def has_several_people(services: Services, channels: ChannelSupervisor) -> bool:
+def has_several_people(services: Services, channels: Sequence[ConfiguredChannel]) -> bool:
     """Return whether the messages of a process come from several people."""
-    return has_several_users(services.settings) or bool(channels.channels)
+    return has_several_users(services.settings) or bool(channels)
 
 
 def create_host(
     services: Services,
     environment: Mapping[str, str],
-    channels: ChannelSupervisor,
+    channels: ConfiguredChannels,
     queue: TaskQueue,
     membership: GroupMembership,
     approvers: Collection[str],
@@ -160,7 +169,7 @@ def create_host(
         build_pipelines,
         queue=queue,
         approvers=approvers,
-        several_users=has_several_people(services, channels),
+        several_users=has_several_people(services, channels.configured),
         build_outbound=build_outbound,
         prepare=channels.prepare_run,
         build_event_row=event_rows,
@@ -174,6 +183,7 @@ def create_host(
         off_the_record=off_the_record,
         channel_names=[each.name for each in channels.channels],
         list_detached_channels=channels.list_detached,
+        outbox_changes=channels.outbox_changes,
     )
 
 
@@ -201,34 +211,37 @@ class HostServer:
         hub = services.settings.hub
         access = TokenAuthenticator.from_settings(hub, environment)
         services = services.with_parts(store=extend_store(services.store))
-        self.channels = create_supervisor(services, environment, channels)
+        configured = create_channels(services, environment) if channels is None else channels
+        is_shared = has_several_people(services, configured)
+        queue = build_queue(services, is_shared=is_shared)
+        is_in_group = is_group(host_store(services), queue)
+        check_role(services.settings, host_store(services), queue, runs_turns=runs_turns)
+        self.membership = GroupMembership(services, role="serve" if runs_turns else "hub", is_shared=is_in_group)
+        self._channels = configure_channels(services, environment, configured, self.membership)
         models = [model.info for provider in services.gateway.providers for model in provider.models]
         self.metrics = Metrics([tool.name for tool in services.registry], [info.id for info in models])
         services = services.with_parts(events=self.metrics)
-        is_shared = has_several_people(services, self.channels)
-        approvers = access.operator_ids | self.channels.approvers
+        approvers = access.operator_ids | self._channels.approvers
         off_the_record = OffTheRecordHost(
             services,
             approvers=approvers,
             several_users=is_shared,
             events=self.metrics,
-            build_outbound=self.channels.replies_off_the_record,
+            build_outbound=self._channels.replies_off_the_record,
             session_prefixes=list_session_prefixes(),
             loops=list_loop_factories(),
             sweeps=list_sweeps(),
         )
-        queue = build_queue(services, is_shared=is_shared)
-        is_in_group = is_group(host_store(services), queue)
-        check_role(services.settings, host_store(services), queue, runs_turns=runs_turns)
-        self.membership = GroupMembership(services, role="serve" if runs_turns else "hub", is_shared=is_in_group)
-        self.host = create_host(services, environment, self.channels, queue, self.membership, approvers, off_the_record)
+        self.host = create_host(
+            services, environment, self._channels, queue, self.membership, approvers, off_the_record
+        )
         services = self.services = self.host.services
         self.off_the_record = off_the_record
-        self.channels.connect(self.host)
+        self._supervisor = ChannelSupervisor(self.host, self._channels, list_notices())
         self._features = FeatureLifecycle(
             load_features(),
             HostProcess(
-                self.host, environment, self.channels.configured, loaded, on_providers_replaced=self._use_providers
+                self.host, environment, self._channels.configured, loaded, on_providers_replaced=self._use_providers
             ),
         )
         shared = (
@@ -245,15 +258,15 @@ class HostServer:
             access,
             HttpOptions(
                 render_metrics=self._render_metrics,
-                channels=self.channels.channels,
-                attach_channel=self.channels.attach,
+                channels=self._channels.channels,
+                attach_channel=self._supervisor.attach,
                 throttle=throttle,
                 instance_id=compute_instance_id(
                     services.settings.store.url.resolve(environment) or MEMORY_SCHEME, services.folder
                 ),
             ),
         )
-        self._app.add_routes(self.channels.routes())
+        self._app.add_routes(self._channels.routes())
         self.hub.attach(self._app)
         self._log = RateLimitedLog(log, services.clock.monotonic)
         self._limiter = ConnectionLimiter(connection_limits, self.metrics.count_refused_connection)
@@ -278,7 +291,7 @@ class HostServer:
         await host_store(self.services).maintenance.verify()
         await self.services.open()
         await self.membership.check_group()
-        await self.channels.load()
+        await self._channels.load()
         await self.host.start()
         await self.off_the_record.start()
         await self._features.start(BEFORE_CLIENTS)
@@ -286,11 +299,11 @@ class HostServer:
         report_accept_errors(self._log, partial(self.metrics.count_refused_connection, "files"))
         await self._listener.start(self._runner, address.socket)
         await self.hub.start()
-        self.channels.start()
+        self._supervisor.start()
         await self._features.start(WITH_CLIENTS)
         # In the background, so that neither the start nor the first message waits for it.
         self._warm_up_task = asyncio.create_task(self._warm_up())
-        if self.channels.channels:  # whose first message is not announced by a connection
+        if self._channels.channels:  # whose first message is not announced by a connection
             self._load_tools()
 
     async def shutdown(self, grace_seconds: float = SHUTDOWN_GRACE_SECONDS) -> None:
@@ -303,13 +316,13 @@ class HostServer:
                 task.cancel()
         try:
             await self._features.stop(WITHOUT_SENDERS)
-            await self.channels.stop_receiving()
+            await self._supervisor.stop_receiving()
             await self._features.stop(BEFORE_TURNS_END)
             async with asyncio.TaskGroup() as both:
                 both.create_task(self.host.shutdown(grace_seconds=grace_seconds))
                 both.create_task(self.off_the_record.shutdown(grace_seconds=grace_seconds))
             await self._features.stop(WITHOUT_TURNS)
-            await self.channels.stop()
+            await self._supervisor.stop()
             await self._features.stop(WITHOUT_CHANNELS)
             await self.hub.stop()
             self._listener.close()

@@ -9,6 +9,8 @@ from aiohttp import web
 
 from sophon.services import Services
 from sophon.settings.loader import LoadedSettings
+from sophon_hosting.channels.channel_factory import create_channels
+from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
 from sophon_hosting.client_api.authentication.token_authentication import find_operators
 from sophon_hosting.client_api.http_json import HOST
 from sophon_hosting.features.feature import HostProcess
@@ -23,11 +25,11 @@ from sophon_hosting.features.lifecycle import (
     WITHOUT_TURNS,
     FeatureLifecycle,
 )
-from sophon_hosting.features.registry import load_features
+from sophon_hosting.features.registry import list_notices, load_features
 from sophon_hosting.host_server import (
     ListenAddress,
+    configure_channels,
     create_host,
-    create_supervisor,
     has_several_people,
 )
 from sophon_hosting.http.health import health_routes
@@ -49,18 +51,20 @@ class WorkerServer:
         self, services: Services, environment: Mapping[str, str], *, loaded: LoadedSettings | None = None
     ) -> None:
         services = services.with_parts(store=extend_store(services.store))
-        self.channels = create_supervisor(services, environment)
-        queue = build_queue(services, is_shared=has_several_people(services, self.channels))
+        configured = create_channels(services, environment)
+        queue = build_queue(services, is_shared=has_several_people(services, configured))
         self.membership = GroupMembership(services, role="worker", is_shared=is_group(host_store(services), queue))
-        approvers = find_operators(services.settings.hub) | self.channels.approvers
-        self.host = host = create_host(services, environment, self.channels, queue, self.membership, approvers)
+        self._channels = channels = configure_channels(
+            services, environment, configured, self.membership, has_http=False, connects=self.membership.is_shared
+        )
+        approvers = find_operators(services.settings.hub) | channels.approvers
+        self.host = host = create_host(services, environment, channels, queue, self.membership, approvers)
         self.services = host.services
-        if self.membership.is_shared:
-            self.channels.connect(host, has_http=False)
+        self._supervisor = ChannelSupervisor(host, channels, list_notices())
         process = HostProcess(
             host,
             environment,
-            self.channels.configured,
+            channels.configured,
             loaded,
             serves_clients=False,
             connects_channels=self.membership.is_shared,
@@ -78,12 +82,12 @@ class WorkerServer:
         await self.services.open()
         await self.membership.check_group()
         if self.membership.is_shared:
-            await self.channels.load()
+            await self._channels.load()
         if health_address is not None:
             await self._serve_health(health_address)
         await self.host.start()
         await self._features.start(BEFORE_CLIENTS)
-        self.channels.start()
+        self._supervisor.start()
         await self._features.start(WITH_CLIENTS)
 
     async def shutdown(self, grace_seconds: float = SHUTDOWN_GRACE_SECONDS) -> None:
@@ -93,11 +97,11 @@ class WorkerServer:
         self.host.begin_shutdown()
         try:
             await self._features.stop(WITHOUT_SENDERS)
-            await self.channels.stop_receiving()
+            await self._supervisor.stop_receiving()
             await self._features.stop(BEFORE_TURNS_END)
             await self.host.shutdown(grace_seconds=grace_seconds)
             await self._features.stop(WITHOUT_TURNS)
-            await self.channels.stop()
+            await self._supervisor.stop()
             await self._features.stop(WITHOUT_CHANNELS)
             if self._health is not None:
                 await self._health.cleanup()

@@ -14,7 +14,9 @@ from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.background_tasks import end_tasks
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.channel_factory import ConfiguredChannel
+from sophon_hosting.channels.channel_role import ChannelRole
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.configured_channels import ConfiguredChannels
 from sophon_hosting.channels.effective_chat_overrides import ChatProfiles
 from sophon_hosting.channels.inbound.commands.off_the_record_chats import ChatsOffTheRecord
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
@@ -24,10 +26,8 @@ from sophon_hosting.channels.outbound.delivery_rules import credential_delay
 from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker, find_poll_seconds
 from sophon_hosting.channels.outbound.quiet_entries import QuietEntries
-from sophon_hosting.channels.outbound.reply_entries import ReplyBuilder
 from sophon_hosting.channels.outbound.send_file_tool import FILE_KIND
-from sophon_hosting.channels.outbound.spoken_answers import VOICE_KIND, Speech, SpokenAnswers
-from sophon_hosting.channels.outbound.typing_and_preview import TypingAndPreview
+from sophon_hosting.channels.outbound.spoken_answers import VOICE_KIND, SpokenAnswers
 from sophon_hosting.channels.outbound.undelivered_answers import NOTICE_KIND, UndeliveredAnswers
 from sophon_hosting.channels.pairing import PairingService
 from sophon_hosting.channels.recipients import RecipientAddresses
@@ -43,9 +43,6 @@ START_RETRY_SECONDS = 5.0
 
 DETACHED_AFTER = 5
 """Refused starts in a row after which a channel is reported as detached."""
-
-START_WAIT_SECONDS = 90.0
-"""How long a turn with files waits for its channel to start: longer than the delay after a rejected credential."""
 
 PROMPT_CHECK_SECONDS = 60.0
 """Interval at which missed prompts and decisions (of another process, or after an error) are sent."""
@@ -63,30 +60,24 @@ StartOutcome: TypeAlias = Literal["started", "rejected", "failed"]
 class ConnectedChannel:
     """One channel connected to a host, with its inbound handler, approval prompts and outbox worker.
 
-    Of several processes the leader of the channel sends, polls and does the periodic work. A channel with a webhook
-    receives in every process that answers HTTP (`has_http`), because the platform may call any of them.
+    `role` says what of it this process does; `channels` are all of the process.
     """
 
     def __init__(
         self,
         host: Host,
         configured: ConfiguredChannel,
-        typing: TypingAndPreview,
-        replies: ReplyBuilder,
+        channels: ConfiguredChannels,
+        role: ChannelRole,
         *,
-        has_http: bool,
-        reads_voice: bool,
-        speech: Speech | None,
         on_leading: Callable[[], None],
         notices: Sequence[ChatNotice],
     ) -> None:
         services, channel = host.services, configured.channel
         self.channel = channel
         self.chat_state = ChatState(channel, host_store(services), services.clock)
-        self._typing, self._replies, self._store = typing, replies, host_store(services)
-        self._clock, self._leadership = services.clock, host.membership.leadership
-        self._duty, self._on_leading = f"channel:{channel.name}", on_leading
-        self._receives_everywhere = host.membership.is_shared and has_http and bool(channel.routes())
+        self._typing, self._replies, self._store = channels.typing, channels.replies, host_store(services)
+        self._clock, self._role, self._on_leading = services.clock, role, on_leading
         self._check_seconds = GROUP_PROMPT_CHECK_SECONDS if host.membership.is_shared else PROMPT_CHECK_SECONDS
         writer = OutboundWriter(channel, host_store(services), self._wake_worker)
         self.undelivered = UndeliveredAnswers(
@@ -98,11 +89,13 @@ class ConnectedChannel:
             event_bus=host.event_bus,
         )
         receipts = DeliveryReceiptHandler(channel, host_store(services), self.undelivered)
-        self._spoken_answers = SpokenAnswers(channel, host_store(services), self._wake_worker, receipts, speech)
+        self._spoken_answers = SpokenAnswers(
+            channel, host_store(services), self._wake_worker, receipts, channels.speech
+        )
         self._addresses = RecipientAddresses(host_store(services))
         self._credential_rejected = asyncio.Event()
         self._start_error = ""
-        self._started, self._attach = asyncio.Event(), asyncio.Event()
+        self._attach = asyncio.Event()
         self._is_waiting_to_start = False
         self.outbox_worker = OutboxWorker(
             channel,
@@ -117,7 +110,9 @@ class ConnectedChannel:
             on_unauthorized=self._credential_rejected.set,
             changes=host.outbox_changes,
         )
-        self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer, typing.complete_preview)
+        self.approval_prompts = ApprovalPrompts(
+            host, channel, self.chat_state, writer, channels.typing.complete_preview
+        )
         profiles = ChatProfiles(configured.chats, self.chat_state)
         self._off_the_record = self._create_off_the_record(host, writer, profiles)
         self._notices = [(each.is_about, each.create(channel, host_store(services), writer)) for each in notices]
@@ -134,7 +129,7 @@ class ConnectedChannel:
             options=configured.inbound,
             profiles=profiles,
             off_the_record=self._off_the_record,
-            reads_voice=reads_voice,
+            reads_voice=channels.reads_voice,
         )
         off = self._off_the_record
         self._workers = [self.outbox_worker, *([] if off is None else [off.worker])]
@@ -148,7 +143,7 @@ class ConnectedChannel:
     @property
     def is_leader(self) -> bool:
         """Whether this process sends to the channel."""
-        return self._leadership.is_leader(self._duty)
+        return self._role.is_leader
 
     async def show_event(self, event: WireEvent) -> None:
         """Show an approval, its decision or the notice of an event in its chat, if that is on this channel."""
@@ -169,17 +164,9 @@ class ConnectedChannel:
         self._is_stopping = False
         if self._off_the_record is not None:
             self._off_the_record.start()
-        if self._receives_everywhere:
+        if self._role.receives_everywhere:
             self._start_receiving()
-        self._leading = asyncio.create_task(self._leadership.lead(self._duty, self._lead))
-
-    async def wait_until_started(self) -> None:
-        """Wait until the channel has started, at most `START_WAIT_SECONDS`, if this process is to start it."""
-        if self._receiving is None and not self.is_leader:
-            return
-        with suppress(TimeoutError):
-            async with self._clock.timeout(START_WAIT_SECONDS):
-                await self._started.wait()
+        self._leading = asyncio.create_task(self._role.lead(self._lead))
 
     async def stop_receiving(self) -> None:
         """Stop to receive, for good; sending continues."""
@@ -210,7 +197,7 @@ class ConnectedChannel:
     async def _lead(self) -> None:
         """Send, and receive unless this process does so anyway, until this process no longer leads."""
         self._hold()
-        if not self._receives_everywhere:
+        if not self._role.receives_everywhere:
             self._start_receiving()
         self._term += 1
         self._on_leading()
@@ -219,9 +206,9 @@ class ConnectedChannel:
         finally:
             self._hold()
             self._on_leading()
-            if not (self._receives_everywhere or self._is_stopping):
+            if not (self._role.receives_everywhere or self._is_stopping):
                 await self._end_receiving()
-                self._started.clear()
+                self._role.note_stop()
                 await self.channel.stop()
 
     def _wake_worker(self) -> None:
@@ -248,7 +235,7 @@ class ConnectedChannel:
             self.chat_state,
             writer,
             profiles,
-            is_available=not self._receives_everywhere,
+            is_available=not self._role.receives_everywhere,
             on_unauthorized=self._credential_rejected.set,
         )
 
@@ -263,7 +250,7 @@ class ConnectedChannel:
             self._credential_rejected.clear()
             outcome = await self._try_start()
             if outcome == "started":
-                self._started.set()
+                self._role.note_start()
             if outcome == "started" and await self._serve():
                 rejections = 0
             self._hold()
@@ -272,7 +259,7 @@ class ConnectedChannel:
                 self._detach(rejections)
             if await self._wait_to_start(START_RETRY_SECONDS if outcome == "failed" else credential_delay(rejections)):
                 rejections = 0
-            self._started.clear()
+            self._role.note_stop()
             await self.channel.stop()
 
     def _detach(self, rejections: int) -> None:

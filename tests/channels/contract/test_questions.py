@@ -14,7 +14,9 @@ from sophon_channels.contract import Channel
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
+from sophon_hosting.channels.configured_channels import ConfiguredChannels
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
@@ -43,9 +45,16 @@ class Asking:
         self._services = Services(
             models=FunctionModel(answer), tools=[pay], settings=settings, store=SqlHostStore("memory://")
         )
-        self.supervisor = ChannelSupervisor(self._services, [ConfiguredChannel(channel, AccessPolicy())])
-        self.host = Host(self._services, twelve(self._services), build_outbound=self.supervisor.replies)
-        self.supervisor.connect(self.host)
+        membership = GroupMembership(self._services)
+        channels = ConfiguredChannels(self._services, [ConfiguredChannel(channel, AccessPolicy())], membership)
+        self.host = Host(
+            self._services,
+            twelve(self._services),
+            build_outbound=channels.replies,
+            membership=membership,
+            outbox_changes=channels.outbox_changes,
+        )
+        self.supervisor = ChannelSupervisor(self.host, channels)
 
     async def open(self) -> None:
         await self._services.open()

@@ -18,11 +18,13 @@ from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
+from sophon_hosting.channels.configured_channels import ConfiguredChannels
 from sophon_hosting.channels.inbound.handler import InboundOptions
 from sophon_hosting.channels.inbound.transcription import Transcriber
 from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
 from sophon_hosting.fanout.contract import HostFanout
 from sophon_hosting.host import Host
+from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.in_memory import MemoryQueue
 from sophon_hosting.store.sql_host_store import SqlHostStore
@@ -179,24 +181,29 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             )
             inbound = InboundOptions(debounce_seconds, group_history)
             configured = [ConfiguredChannel(channel, policy, inbound, chats)]
-            switchboard = ChannelSupervisor(services, configured, transcriber, synthesizer)
+            membership = GroupMembership(services)
+            channels = ConfiguredChannels(
+                services, configured, membership, transcriber=transcriber, synthesizer=synthesizer
+            )
             off = OffTheRecordHost(
-                services, approvers=switchboard.approvers, build_outbound=switchboard.replies_off_the_record
+                services, approvers=channels.approvers, build_outbound=channels.replies_off_the_record
             )
             host = Host(
                 services,
                 twelve(services, find_guards(services.settings.guards)) if guarded else twelve(services),
                 queue=MemoryQueue(capacity, clock=services.clock),
-                approvers=switchboard.approvers,
+                approvers=channels.approvers,
                 several_users=True,
-                build_outbound=switchboard.replies,
-                prepare=switchboard.prepare_run,
+                build_outbound=channels.replies,
+                prepare=channels.prepare_run,
                 fanout=fanout,
                 off_the_record=off if off_the_record else None,
                 channel_names=[channel.name],
-                list_detached_channels=switchboard.list_detached,
+                list_detached_channels=channels.list_detached,
+                membership=membership,
+                outbox_changes=channels.outbox_changes,
             )
-            switchboard.connect(host)
+            switchboard = ChannelSupervisor(host, channels)
             await services.open()
             await host.start()
             if off_the_record:

@@ -14,7 +14,7 @@ from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChannelAttachment, ChatLocation
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
-from sophon_hosting.channels import connected_channel
+from sophon_hosting.channels import channel_role, connected_channel
 from sophon_hosting.channels.inbound.attachment_downloads import AttachmentDownloader
 from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore
@@ -203,11 +203,11 @@ async def test_a_turn_that_goes_on_after_a_restart_waits_for_its_channel_before_
 
 
 async def test_a_channel_that_cannot_start_holds_a_turn_for_a_bounded_time(start, monkeypatch) -> None:
-    monkeypatch.setattr(connected_channel, "START_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(channel_role, "START_WAIT_SECONDS", 0.01)
     running = await start(channel=SyntheticChannel(start_error="no token"))
     file = {"id": "f", "kind": "document", "name": "a.txt"}
     run = Run("r1", "s", channel="synthetic", text="look", origin={"chat": "10", "attachments": [file]})
-    assert "could not be downloaded" in (await running.switchboard.prepare_run(run)).text
+    assert "could not be downloaded" in (await running.switchboard._channels.prepare_run(run)).text
 
 
 async def test_an_album_that_a_kill_cut_waits_for_its_channel_and_for_the_other_pieces(start) -> None:

@@ -76,7 +76,7 @@ async def test_after_five_refused_starts_a_channel_is_detached_until_it_is_attac
 async def test_readiness_names_it_and_an_operator_attaches_it_over_http(start: Any, quick: None) -> None:
     running = await start(channel=Refused())
     await until_detached(running.channel)
-    options = HttpOptions(channels=running.switchboard.channels, attach_channel=running.switchboard.attach)
+    options = HttpOptions(channels=running.switchboard._channels.channels, attach_channel=running.switchboard.attach)
     settings = running.host.services.settings
     app = make_app(running.host, TokenAuthenticator.from_settings(settings.hub, {}), options)
     async with TestClient(TestServer(app)) as client:

@@ -11,6 +11,7 @@ from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
+from sophon_hosting.channels.configured_channels import ConfiguredChannels
 from sophon_hosting.host import Host
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.store.sql_host_store import SqlHostStore
@@ -47,15 +48,17 @@ async def processes(
     for _ in range(2):
         services = Services(models=Brain().model(), store=store, clock=clock)
         channel = SyntheticChannel()
-        supervisor = ChannelSupervisor(services, [ConfiguredChannel(channel, LET_IN)])
+        membership = GroupMembership(services, is_shared=is_shared)
+        channels = ConfiguredChannels(services, [ConfiguredChannel(channel, LET_IN)], membership)
         host = Host(
             services,
             twelve(services),
-            build_outbound=supervisor.replies,
-            prepare=supervisor.prepare_run,
-            membership=GroupMembership(services, is_shared=is_shared),
+            build_outbound=channels.replies,
+            prepare=channels.prepare_run,
+            membership=membership,
+            outbox_changes=channels.outbox_changes,
         )
-        supervisor.connect(host)
+        supervisor = ChannelSupervisor(host, channels)
         await services.open()
         await host.start()
         supervisor.start()

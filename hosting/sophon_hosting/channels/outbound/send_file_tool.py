@@ -33,8 +33,8 @@ NO_CHAT_MESSAGE = "there is no chat to send a file to: this turn did not come fr
 """Error of a turn that did not come from a chat."""
 
 
-def create_send_file_tool(channels: Mapping[str, Channel], wake: Callable[[str], None]) -> Tool:
-    """Return the tool for these channels, by name; `wake` is called with the name of the channel to send on."""
+def create_send_file_tool(channels: Mapping[str, Channel], wake: Callable[[], None]) -> Tool:
+    """Return the tool for these channels, by name; `wake` is called when there is something to send."""
 
     @tool(
         name=TOOL_NAME,
@@ -70,7 +70,7 @@ def create_send_file_tool(channels: Mapping[str, Channel], wake: Callable[[str],
             entry_name = f"{name}-{number}" if number else name
             entries += build_entries(channel, chat, entry_name, message, FILE_KIND, recipient=recipient)
         await host_store(ctx.services).outbox.add([replace(entry, run_id=ctx.task_id) for entry in entries])
-        wake(channel.name)
+        wake()
         if paths:
             size = sum(file.size for file in files)
             return (

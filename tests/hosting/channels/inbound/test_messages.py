@@ -273,7 +273,7 @@ async def test_a_chat_shows_that_and_how_the_answer_is_made_and_the_answer_takes
     running.brain.gate.set()
     await running.channel.wait_for_text("so far and further")
     assert running.channel.sent[-1].payload["replaces"] == "m2"
-    assert not running.switchboard._typing._displays
+    assert not running.switchboard._channels.typing._displays
 
 
 async def test_a_channel_that_refuses_leaves_the_rest_running(start) -> None:

@@ -12,7 +12,7 @@ from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon_channels.contract import ChatLocation, FileReference, SendUndeliverable
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import MAX_FILE_BYTES, SyntheticChannel
-from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
+from sophon_hosting.channels.configured_channels import ConfiguredChannels
 from sophon_hosting.channels.outbound.send_file_tool import (
     NO_CHAT_MESSAGE,
     TOOL_NAME,
@@ -20,6 +20,7 @@ from sophon_hosting.channels.outbound.send_file_tool import (
     detect_media_type,
 )
 from sophon_hosting.host import RunRequest
+from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
@@ -197,12 +198,12 @@ async def test_a_turn_from_elsewhere_has_no_chat_to_send_to(start, report: Path)
 
 def test_without_a_channel_there_is_no_such_tool(tmp_path: Path) -> None:
     services = Services(store=host_store_from_url("memory://", folder=tmp_path))
-    assert ChannelSupervisor(services, []).channels == []
+    assert ConfiguredChannels(services, [], GroupMembership(services)).channels == []
     assert TOOL_NAME not in services.registry
 
 
 def test_the_tool_tells_the_person_in_the_chat_and_needs_no_approval() -> None:
-    tool = create_send_file_tool({}, lambda name: None)
+    tool = create_send_file_tool({}, lambda: None)
     assert "to the person in this chat" in tool.description
     assert (tool.risk.label, tool.idempotent) == ("low", True)
 
