@@ -14,7 +14,6 @@ from sophon._python.rate_limited_log import RateLimitedLog
 from sophon.errors import SophonError, StoreError
 from sophon.models.gateway.provider import Provider
 from sophon.services import Services
-from sophon.settings import has_several_users
 from sophon.settings.loader import LoadedSettings
 from sophon.stores.factory import MEMORY_SCHEME
 from sophon_hosting.channels.channel_factory import ConfiguredChannel, create_channels
@@ -65,6 +64,7 @@ from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.queue_factory import build_queue
 from sophon_hosting.runs.answer_entries import OutboundBuilder
 from sophon_hosting.runs.outcomes import RecordUse
+from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.factory import extend_store
@@ -141,7 +141,7 @@ def configure_channels(
 
 def has_several_people(services: Services, channels: Sequence[ConfiguredChannel]) -> bool:
     """Return whether the messages of a process come from several people."""
-    return has_several_users(services.settings) or bool(channels)
+    return services.settings.has_several_users() or bool(channels)
 
 
 def create_host(
@@ -208,7 +208,7 @@ class HostServer:
         runs_turns: bool = True,
         loaded: LoadedSettings | None = None,
     ) -> None:
-        hub = services.settings.hub
+        hub = services.settings.section(HubSettings)
         access = TokenAuthenticator.from_settings(hub, environment)
         services = services.with_parts(store=extend_store(services.store))
         configured = create_channels(services, environment) if channels is None else channels

@@ -12,6 +12,7 @@ from sophon.failure_log import log_failure
 from sophon.security.shield.evaluation_day import LONGEST_DAY_SECONDS
 from sophon.settings import GuardsSettings, Settings
 from sophon.stores.sessions.contract import SessionStore
+from sophon_hosting.settings.retention import RetentionSettings
 from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
@@ -105,7 +106,7 @@ class RetentionSweep:
         for sweep in self._sweeps:
             deleted |= await sweep(swept)
         # Last, because a session that is in use may refuse to be deleted.
-        if (days := self._settings.retention.sessions) is not None:
+        if (days := self._settings.section(RetentionSettings).sessions) is not None:
             deleted["sessions"] = await self._delete_sessions(now - timedelta(days=days))
         deleted["reclaimed_bytes"] = await self._store.maintenance.reclaim_space()
         if any(deleted.values()):
@@ -126,7 +127,7 @@ class RetentionSweep:
 
     async def _sweep_settings(self, now: datetime) -> dict[str, int]:
         """Delete what `Retention` names, but sessions."""
-        store, settings = self._store, self._settings.retention
+        store, settings = self._store, self._settings.section(RetentionSettings)
         deleted: dict[str, int] = {}
         if settings.events is not None:
             deleted["events"] = await store.events.expire(now - timedelta(days=settings.events))

@@ -38,6 +38,7 @@ from sophon_hosting.runs.run_start import RunStarter
 from sophon_hosting.runs.traces import find_trace_origin, load_logged_events
 from sophon_hosting.runs.turn_factory import PrepareRun, build_turn, restart_reply
 from sophon_hosting.runs.turn_store import services_for_turn
+from sophon_hosting.settings.telemetry import TelemetrySettings
 from sophon_hosting.shutdown import drain_or_interrupt
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import OutdatedRun, Run
@@ -268,7 +269,10 @@ class Worker:
                         load_logged = partial(load_logged_events, host_store(view).events, run)
                         origin = replace(origin, load_logged=load_logged)
                     ctx.put(TRACE_ORIGIN, origin)
-                    if services.settings.telemetry.endpoint is not None and services.learning.is_enabled:
+                    if (
+                        services.settings.section(TelemetrySettings).endpoint is not None
+                        and services.learning.is_enabled
+                    ):
                         PROPAGATED.set(origin.context)  # of the task of this turn: what it calls gets its trace context
                 active_run.stored_usage = usage_rows(ctx.tally.unrecorded, ctx.session_id, run.id, services.clock.now())
         except StoreError:

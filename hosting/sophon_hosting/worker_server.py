@@ -35,6 +35,7 @@ from sophon_hosting.host_server import (
 from sophon_hosting.http.health import health_routes
 from sophon_hosting.leadership.membership import GroupMembership, is_group
 from sophon_hosting.queue.queue_factory import build_queue
+from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.factory import extend_store
@@ -57,7 +58,7 @@ class WorkerServer:
         self._channels = channels = configure_channels(
             services, environment, configured, self.membership, has_http=False, connects=self.membership.is_shared
         )
-        approvers = find_operators(services.settings.hub) | channels.approvers
+        approvers = find_operators(services.settings.section(HubSettings)) | channels.approvers
         self.host = host = create_host(services, environment, channels, queue, self.membership, approvers)
         self.services = host.services
         self._supervisor = ChannelSupervisor(host, channels, list_notices())

@@ -11,24 +11,17 @@ from sophon.settings.installed_sections import load_installed_sections
 from sophon.settings.sections.agents import AgentsSettings
 from sophon.settings.sections.attachments import AttachmentsSettings
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
-from sophon.settings.sections.channels import ChannelsSettings
 from sophon.settings.sections.custom_tools import CustomToolsSettings
 from sophon.settings.sections.decisions import DecisionsSettings
 from sophon.settings.sections.guards import GuardsSettings
-from sophon.settings.sections.host import (
-    HubSettings,
-    LoggingSettings,
-    QueueSettings,
-    RetentionSettings,
-    StoreSettings,
-)
 from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings, find_embedding_provider_id
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import FailoverSettings, ProviderSettings
 from sophon.settings.sections.replies import RepliesSettings
 from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
 from sophon.settings.sections.skills import SkillsSettings
-from sophon.settings.sections.traces import TelemetrySettings, TracesSettings
+from sophon.settings.sections.store import StoreSettings
+from sophon.settings.sections.traces import TracesSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
@@ -80,6 +73,10 @@ class RootSection(SettingsSection):
     def find_root_conflicts(self, settings: "Settings") -> Iterator[str]:
         """Yield a sentence for every conflict of this section with the other settings."""
         yield from ()
+
+    def has_several_users(self) -> bool:
+        """Return whether more than one person may write, or others than the one user of a host without users."""
+        return False
 
     def list_tool_prefixes(self) -> Iterator[tuple[str, str]]:
         """Yield the first parts of the names of tools that are registered later, behind their paths in the section."""
@@ -159,23 +156,9 @@ class Settings(SettingsSection):
     learning: LearningSettings = Field(
         default_factory=LearningSettings.defaults, description="What is kept of finished turns to learn from."
     )
-    queue: QueueSettings = Field(default_factory=QueueSettings.defaults, description="Task queue.")
     store: StoreSettings = Field(default_factory=StoreSettings.defaults, description="Database for all durable data.")
-    retention: RetentionSettings = Field(
-        default_factory=RetentionSettings.defaults, description="How many days stored data is kept; null: for ever."
-    )
     traces: TracesSettings = Field(
         default_factory=TracesSettings.defaults, description="Traces of turns, which `sophon trace` shows."
-    )
-    telemetry: TelemetrySettings = Field(
-        default_factory=TelemetrySettings.defaults, description="Export of traces and metrics with OpenTelemetry."
-    )
-    hub: HubSettings = Field(
-        default_factory=HubSettings.defaults, description="Web server: chat page, HTTP API and Socket.IO."
-    )
-    logging: LoggingSettings = Field(default_factory=LoggingSettings.defaults, description="Logging of the host.")
-    channels: ChannelsSettings = Field(
-        default_factory=ChannelsSettings.defaults, description="Integrations with messaging platforms."
     )
     attachments: AttachmentsSettings = Field(
         default_factory=AttachmentsSettings.defaults, description="Files of messages."
@@ -187,11 +170,9 @@ class Settings(SettingsSection):
     )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield a conflict for credentials of the same header, permissions of no tier, and telemetry without traces."""
+        """Yield a conflict for credentials of the same header, permissions of no tier, and those of other sections."""
         for name, sentence in find_ambiguous_credentials(self.vault):
             yield "Vault", f"{name!r}: {sentence}"
-        if self.telemetry.endpoint is not None and not self.traces.enabled:
-            yield "Telemetry", "Endpoint needs Traces.Enabled: what is exported are the traces of turns"
         known = self.routing.tier_names()
         for path, tier in self.permissions.list_max_tiers():
             if tier not in known:
@@ -218,6 +199,10 @@ class Settings(SettingsSection):
         completed = object.__new__(kind)
         vars(completed).update({**vars(kind.defaults()), **vars(self)})
         return completed
+
+    def has_several_users(self) -> bool:
+        """Return whether others than one user may write: two users, or a channel of the settings."""
+        return any(each.has_several_users() for each in self.list_root_sections())
 
     def list_tool_prefixes(self) -> Iterator[tuple[str, str]]:
         """Yield the first parts of the names of tools that are registered later, behind their paths below `Sophon`."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon.settings.sections.host import QUEUE_BACKENDS
+from sophon_hosting.settings.queue import QUEUE_BACKENDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")

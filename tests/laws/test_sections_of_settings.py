@@ -1,7 +1,9 @@
-"""Law: what sets a feature or the host stands beside it, and the framework knows none of it."""
+"""Law: what sets a feature stands in its folder, and every section of the host is one of the settings.
+
+That nothing below the host reads such a section is a matter of imports and types: `Settings` has no field of them.
+"""
 
 import ast
-import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -12,10 +14,6 @@ import sophon_hosting
 from sophon.settings import Settings
 from sophon.settings.root import RootSection, load_settings_type
 from sophon_hosting.features import FEATURES
-
-ROOT = Path(__file__).parents[2]
-BELOW = ("sophon", "middlewares/sophon_middlewares", "channels/sophon_channels")
-"""The packages that stand below the host."""
 
 
 def list_root_sections() -> dict[str, type[RootSection]]:
@@ -44,16 +42,3 @@ def test_the_sections_of_a_feature_stand_in_its_folder(feature: str) -> None:
 def test_every_section_of_the_host_is_one_of_the_settings() -> None:
     found = {f"{kind.__module__}:{kind.__qualname__}" for kind in list_root_sections().values()}
     assert found == set(list_declared_classes())
-
-
-def test_no_package_below_the_host_reads_a_section_of_it() -> None:
-    sections = list_root_sections()
-    classes = "|".join(kind.__name__ for kind in sections.values())
-    reads = re.compile(rf"\bsettings\.({'|'.join(sections)})\b|\b({classes})\b")
-    found = [
-        f"{path.relative_to(ROOT)}: {match[0]}"
-        for package in BELOW
-        for path in (ROOT / package).rglob("*.py")
-        for match in reads.finditer(path.read_text(encoding="utf-8"))
-    ]
-    assert found == []

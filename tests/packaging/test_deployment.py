@@ -24,6 +24,7 @@ import yaml
 
 from sophon.settings import Settings
 from sophon_hosting.cli.app import load_commands
+from sophon_hosting.settings.queue import QueueSettings
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from tests.databases import copy_database
 from tests.packaging.test_container import last
@@ -160,7 +161,7 @@ def find_files(value: object) -> set[str]:
 
 def test_the_settings_of_the_manifests_are_valid_and_each_secret_is_there() -> None:
     settings = settings_of_kubernetes()
-    assert settings.queue.backend == "Redis"
+    assert settings.section(QueueSettings).backend == "Redis"
     configuration = next(each for each in MANIFESTS if each["kind"] == "ConfigMap")
     files = find_files(json.loads(configuration["data"]["appsettings.json"]))
     secret = next(each for each in MANIFESTS if each["kind"] == "Secret")

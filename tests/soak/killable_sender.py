@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from sophon.clock import SystemClock
-from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
+from sophon.settings import Secret
 from sophon_channels.contract import Channel
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.telegram.channel import TelegramChannel
+from sophon_channels.telegram.settings import TelegramSettings
 from sophon_channels.whatsapp.channel import WhatsAppChannel
+from sophon_channels.whatsapp.settings import WhatsAppSettings
 from sophon_hosting.channels.outbound import delivery_rules
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
 from sophon_hosting.store.factory import host_store_from_url

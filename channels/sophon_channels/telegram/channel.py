@@ -11,7 +11,6 @@ from typing import Any
 from aiohttp import web
 
 from sophon.clock import Clock
-from sophon.settings import TelegramSettings
 from sophon_channels.contract import (
     BeforeRequest,
     ButtonPress,
@@ -41,6 +40,7 @@ from sophon_channels.telegram.api.transport import BotApiTransport
 from sophon_channels.telegram.api.uploads import find_max_upload_bytes
 from sophon_channels.telegram.runner import TelegramRunner
 from sophon_channels.telegram.sender import TelegramSender
+from sophon_channels.telegram.settings import TelegramSettings
 from sophon_channels.telegram.webhook import TelegramWebhook, is_valid_secret
 from sophon_channels.webhook_body import WEBHOOKS
 

@@ -11,7 +11,6 @@ from typing import Any
 from aiohttp import web
 
 from sophon.clock import Clock
-from sophon.settings import WhatsAppSettings
 from sophon_channels.contract import (
     BeforeRequest,
     ButtonPress,
@@ -44,6 +43,7 @@ from sophon_channels.whatsapp.api.rate_limiter import NO_DELAY, WhatsAppRateLimi
 from sophon_channels.whatsapp.api.uploads import MEDIA_ID_LIFETIME, find_file_problem, upload_file_message
 from sophon_channels.whatsapp.credentials import find_credential_problems, resolve_credentials, resolve_webhook_secrets
 from sophon_channels.whatsapp.parsing import parse_webhook
+from sophon_channels.whatsapp.settings import WhatsAppSettings
 from sophon_channels.whatsapp.status_deduplicator import StatusDeduplicator
 from sophon_channels.whatsapp.templates import DOUBT_MESSAGE, build_template_message, render_template
 from sophon_channels.whatsapp.webhook import WhatsAppWebhook

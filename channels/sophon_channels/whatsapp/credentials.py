@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.settings import Secret, WhatsAppSettings
+from sophon.settings import Secret
 from sophon_channels.errors import ChannelError
+from sophon_channels.whatsapp.settings import WhatsAppSettings
 
 SETTINGS_SECTION = "Channels.WhatsApp"
 """Path of the settings, for messages."""

@@ -6,9 +6,9 @@ Source: "Message templates" and "Error codes" of Meta's documentation.
 from collections.abc import Mapping
 from typing import Any
 
-from sophon.settings import WhatsAppTemplateSettings
 from sophon_channels.json_fields import sanitize_text
 from sophon_channels.text.single_line import to_single_line
+from sophon_channels.whatsapp.settings import WhatsAppTemplateSettings
 
 MAX_PARAMETER_LENGTH = 200
 """Characters of the answer in a template. A parameter may have neither line breaks nor tabs nor more than four spaces

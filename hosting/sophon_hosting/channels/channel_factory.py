@@ -9,14 +9,16 @@ from sophon.entry_points import find_entry_points, load_entry_point
 from sophon.errors import InputError, SettingsError, SophonError
 from sophon.principals import is_channel_name
 from sophon.services import Services
-from sophon.settings import TelegramSettings, WhatsAppSettings
-from sophon.settings.sections.channels import ChatSettings
 from sophon.turn.chat_overrides import ChatOverrides
 from sophon_channels.access_policy import AccessPolicy
+from sophon_channels.channel_settings import ChatSettings
 from sophon_channels.contract import Channel
 from sophon_channels.errors import ChannelError
+from sophon_channels.telegram.settings import TelegramSettings
 from sophon_channels.webhook_body import WEBHOOKS
+from sophon_channels.whatsapp.settings import WhatsAppSettings
 from sophon_hosting.channels.inbound.handler import InboundOptions
+from sophon_hosting.settings.channels import ChannelsSettings
 
 ENTRY_POINT_GROUP = "sophon.channels"
 """Entry-point group of channels."""
@@ -39,7 +41,7 @@ def create_channels(services: Services, environment: Mapping[str, str]) -> list[
 
     Raises SettingsError for two channels with the same name or account.
     """
-    settings = services.settings.channels
+    settings = services.settings.section(ChannelsSettings)
     channels = [
         *(_create_telegram(services, environment, *each) for each in settings.all_telegram.items() if each[1].enabled),
         *(_create_whatsapp(services, environment, *each) for each in settings.all_whatsapp.items() if each[1].enabled),

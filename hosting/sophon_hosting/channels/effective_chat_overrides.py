@@ -7,9 +7,9 @@ from sophon.composition.later_tools import LATER_TOOLS
 from sophon.errors import NotFound, SettingsError
 from sophon.principals import MAIN_AGENT
 from sophon.services import Services
-from sophon.settings.sections.channels import ALL_CHATS
 from sophon.settings.validation_errors import suggest_nearest
 from sophon.turn.chat_overrides import NEUTRAL, NO_OVERRIDES, ChatOverrides
+from sophon_channels.channel_settings import ALL_CHATS
 from sophon_channels.contract import ChatLocation, Person
 from sophon_hosting.channels.chat_state import ChatState
 

@@ -10,6 +10,7 @@ from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.channels.chat_state import LINK_KIND, ChatState
 from sophon_hosting.channels.identity_links import link_from_note
 from sophon_hosting.runs.message_rate import CLIENT_CHANNELS
+from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.store.contract import host_store
 
 HOST_CHANNELS = frozenset({"heartbeat", "webhook"})
@@ -43,7 +44,8 @@ class OwnerRights:
         if work.channel in HOST_CHANNELS and platform in self._channels:
             return ""  # the settings name the person, in Webhooks
         if work.channel in CLIENT_CHANNELS | HOST_CHANNELS or platform != work.channel:
-            return find_client_problem([user.id for user in self._services.settings.hub.users], work.owner)
+            users = self._services.settings.section(HubSettings).users
+            return find_client_problem([user.id for user in users], work.owner)
         configured = self._channels.get(work.channel)
         if configured is None:
             return f"the channel {work.channel} is not enabled"

@@ -8,6 +8,7 @@ from sophon.settings.loader import LoadedSettings
 from sophon_hosting.cli.bootstrap import load_cli_settings_with_layers, resolve_store_url
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.observability.logging_setup import configure_logging
+from sophon_hosting.settings.logging import LoggingSettings
 from sophon_hosting.store_lease import StoreLease
 
 
@@ -22,8 +23,8 @@ def load_server_settings_with_layers(
         options, [*overrides, *([f"Logging.Format={log_format}"] if log_format is not None else [])]
     )
     settings = loaded.settings
-    level = "Debug" if options.debug else settings.logging.level
-    configure_logging(level, settings.logging.format, secrets=collect_secrets(settings, os.environ))
+    level = "Debug" if options.debug else settings.section(LoggingSettings).level
+    configure_logging(level, settings.section(LoggingSettings).format, secrets=collect_secrets(settings, os.environ))
     return loaded
 
 

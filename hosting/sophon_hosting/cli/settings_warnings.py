@@ -4,9 +4,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sophon.settings import DangerousSetting, Settings, find_dangerous_settings
+from sophon.settings import Settings
 from sophon.vault import CredentialVault
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.dangerous_settings.catalog import DangerousSetting
+from sophon_hosting.dangerous_settings.finder import find_dangerous_settings
 
 log = logging.getLogger("sophon")
 

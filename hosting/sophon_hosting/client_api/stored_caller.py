@@ -13,6 +13,7 @@ from sophon_hosting.client_api.caller import Caller, CallerEvents
 from sophon_hosting.client_api.caller_connection import DirectConnection
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.runs.active_runs import ActiveRuns
+from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run
 
@@ -99,7 +100,7 @@ class StoredCaller(Caller):
         newest = await self.store.runs.list(session_id=session_id, limit=1, whole=False) if session_id else []
         if newest:
             return newest[0].owner
-        if not self.settings.hub.users:
+        if not self.settings.section(HubSettings).users:
             return LOCAL_USER
         if session_id is None:
             raise InputError("give --session: this host has several users, and this belongs to whoever wrote there")

@@ -9,6 +9,8 @@ from sophon.extras import install_command
 from sophon.settings import Settings
 from sophon_hosting.fanout.connected_fanout import ConnectedFanout
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
+from sophon_hosting.settings.hub import HubSettings
+from sophon_hosting.settings.queue import QueueSettings
 
 REDIS_SCHEMES = ("redis", "rediss", "unix")
 POSTGRES_SCHEMES = ("postgres", "postgresql", "postgresql+psycopg", "postgresql+asyncpg")
@@ -22,10 +24,10 @@ def build_fanout(settings: Settings, environment: Mapping[str, str] | None = Non
     that cannot be used, or without the client library.
     """
     variables = os.environ if environment is None else environment
-    queue = settings.queue
+    queue = settings.section(QueueSettings)
     if queue.backend == "Memory":
         return NoFanout()
-    chosen = settings.hub.fanout_url or (queue.url if queue.backend == "Redis" else None)
+    chosen = settings.section(HubSettings).fanout_url or (queue.url if queue.backend == "Redis" else None)
     url = (chosen or settings.store.url).resolve(variables)
     if chosen is not None and url is None:
         raise SettingsError([f"Hub.FanoutUrl or Queue.Url: {chosen.source_description} has no URL"])
@@ -34,7 +36,7 @@ def build_fanout(settings: Settings, environment: Mapping[str, str] | None = Non
         return _connect("redis_pubsub", "RedisTransport", "redis", f"{scheme}://{rest}", queue.name)
     if scheme in POSTGRES_SCHEMES:
         return _connect("postgres_notify", "PostgresTransport", "postgres", f"postgresql://{rest}", queue.name)
-    if settings.hub.fanout_url is not None:
+    if settings.section(HubSettings).fanout_url is not None:
         raise SettingsError(["Hub.FanoutUrl: it needs the URL of a Redis or a PostgreSQL"])
     return NoFanout()
 

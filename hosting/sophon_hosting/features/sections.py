@@ -11,9 +11,8 @@ from sophon_hosting.features import FEATURES
 
 
 def load_sections() -> Iterator[type[RootSection]]:
-    """Yield the sections that the packages of the features name in SETTINGS, in the order of the features."""
-    for feature in FEATURES:
-        package = import_module(f"sophon_hosting.features.{feature}")
-        for path in getattr(package, "SETTINGS", ()):
+    """Yield the sections that packages name in SETTINGS: those of the host, and then of the features in their order."""
+    for package in ("settings", *(f"features.{name}" for name in FEATURES)):
+        for path in getattr(import_module(f"sophon_hosting.{package}"), "SETTINGS", ()):
             module, _, name = path.partition(":")
             yield getattr(import_module(module), name)

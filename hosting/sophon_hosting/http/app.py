@@ -34,6 +34,7 @@ from sophon_hosting.http.openapi_route import openapi_routes
 from sophon_hosting.http.operation_routes import operation_routes
 from sophon_hosting.http.response_headers import add_default_headers
 from sophon_hosting.http.web_page import BUILT_FOLDER, fallback_page_routes, is_page_built, web_page_routes
+from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.store.contract import host_store
 
 
@@ -59,7 +60,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
 
     The HTTP middlewares apply to `/socket.io/` too.
     """
-    chosen, hub = options or HttpOptions(), host.services.settings.hub
+    chosen, hub = options or HttpOptions(), host.services.settings.section(HubSettings)
     delay_failure = delay_failed_login(
         chosen.throttle or LoginThrottle(host.services.clock), TrustedProxies(hub.trusted_proxies)
     )

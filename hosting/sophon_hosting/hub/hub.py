@@ -13,7 +13,6 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.events import SessionChanged
-from sophon.settings import HubSettings
 from sophon_hosting.background_tasks import BackgroundTasks, end_tasks
 from sophon_hosting.client_api.authentication.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.authentication.login_throttle import LoginThrottle
@@ -39,6 +38,7 @@ from sophon_hosting.hub.sending.client_send_buffer import SendBuffer
 from sophon_hosting.hub.sending.event_encoding import EventEncoder
 from sophon_hosting.hub.sending.packet_queue import TextPacket
 from sophon_hosting.hub.sending.total_send_limit import SendLimit
+from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
@@ -91,7 +91,7 @@ class Hub:
         self._access = ClientAuthenticator(access, host_store(host.services), self._clock)
         self._credentials = CredentialWatch(self._access, self._clock, self._close_connection)
         self._throttle = throttle or LoginThrottle(self._clock)
-        chosen = settings or host.services.settings.hub
+        chosen = settings or host.services.settings.section(HubSettings)
         self._server = SocketServer(
             self,
             clock=self._clock,

@@ -10,11 +10,12 @@ from urllib.parse import urlsplit
 from sophon import __version__
 from sophon.errors import SettingsError, StoreError
 from sophon.services import Services
-from sophon.settings import QueueSettings, Settings
+from sophon.settings import Settings
 from sophon_hosting.leadership.contract import Leadership, SoleLeadership
 from sophon_hosting.leadership.election import LeaderElection
 from sophon_hosting.leadership.host_registry import HostDescription, HostRegistry, ProcessRole, format_time
 from sophon_hosting.leadership.settings_fingerprint import compute_fingerprint
+from sophon_hosting.settings.queue import QueueSettings
 from sophon_hosting.store.contract import HostStore, host_store
 
 
@@ -58,7 +59,7 @@ class GroupMembership:
 
     def describe(self) -> HostDescription:
         """Return what this process states of itself."""
-        queue = self._services.settings.queue
+        queue = self._services.settings.section(QueueSettings)
         return HostDescription(
             id=self.id,
             role=self.role,
@@ -139,13 +140,14 @@ def check_role(settings: Settings, store: HostStore, queue: SharedQueue, *, runs
     What processes with stores of their own take from one queue are tasks that they do not know, and they end them.
     """
     problems: list[str] = []
+    backend = settings.section(QueueSettings).backend
     if not runs_turns and not queue.is_shared:
         problems.append(
             f"Queue.Backend: a host without a worker needs a queue that other processes share, and that of "
-            f"{settings.queue.backend} is its own; set Redis, RabbitMq or Postgres, or leave out --no-worker"
+            f"{backend} is its own; set Redis, RabbitMq or Postgres, or leave out --no-worker"
         )
     if is_of_one_process(store) and (queue.is_shared or not runs_turns):
-        needed_by = f"the shared queue of {settings.queue.backend}" if queue.is_shared else "a host without a worker"
+        needed_by = f"the shared queue of {backend}" if queue.is_shared else "a host without a worker"
         problems.append(
             f"Store.Url: {needed_by} needs a store that other processes can use, and {settings.store.url} is of one "
             "process alone; set the URL of a PostgreSQL" + (", or leave out Queue.Backend" if queue.is_shared else "")

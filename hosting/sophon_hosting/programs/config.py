@@ -5,7 +5,7 @@ import os
 import typer
 
 from sophon.errors import NotFound, SettingsError, SophonError, StoreError
-from sophon.settings import DangerousSetting, Settings, settings_schema
+from sophon.settings import Settings, settings_schema
 from sophon.settings import redact_settings as settings_json
 from sophon.settings.loader import load_valid_part
 from sophon.settings.settings_secrets import find_unresolved_secrets
@@ -20,8 +20,10 @@ from sophon_hosting.cli.settings_warnings import (
     missing_lines,
     warning_lines,
 )
+from sophon_hosting.dangerous_settings.catalog import DangerousSetting
 from sophon_hosting.host_chain import build_pipelines
 from sophon_hosting.queue.queue_factory import check_backend
+from sophon_hosting.settings.queue import QueueSettings
 
 app = command_group("Show, validate and describe the settings.")
 
@@ -99,7 +101,7 @@ def check_composition(options: GlobalOptions, settings: Settings) -> None:
     except SophonError as error:
         problems.append(str(error))
     try:
-        check_backend(settings.queue.backend)
+        check_backend(settings.section(QueueSettings).backend)
     except SettingsError as error:
         problems += error.problems
     if problems:

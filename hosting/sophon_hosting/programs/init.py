@@ -15,6 +15,7 @@ from sophon.settings.loader import SETTINGS_FILE_NAME
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.settings.hub import HubSettings
 
 INITIAL_SETTINGS = """\
 {
@@ -65,7 +66,7 @@ def _write_workspace(settings: Settings, folder: Path) -> list[Path]:
     if not settings.memory.enabled or settings.memory.directory is None:
         return []
     base = folder / settings.memory.directory.expanduser()
-    owners = [hub_user_principal(user.id) for user in settings.hub.users] or [LOCAL_USER]
+    owners = [hub_user_principal(user.id) for user in settings.section(HubSettings).users] or [LOCAL_USER]
     texts = {base / name: WORKSPACE_TEMPLATES[name] for name in SHARED_FILES}
     for owner in owners:
         texts |= {

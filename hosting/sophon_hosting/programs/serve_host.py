@@ -12,6 +12,7 @@ from sophon_hosting.leadership.group_lines import describe_group
 from sophon_hosting.programs.server_services import create_server_services
 from sophon_hosting.programs.shutdown_signals import run_until_stopped
 from sophon_hosting.programs.unknown_prices import list_price_warnings
+from sophon_hosting.settings.hub import HubSettings
 
 REAL_MODEL_NOTICE = (
     "The offline model answers; for another one open the page and choose “Set up a model”, run `sophon init`, "
@@ -37,7 +38,7 @@ def run_host(
     services, warnings = create_server_services(options, settings)
     site = HostServer(services, os.environ, runs_turns=runs_turns, loaded=loaded)
     with create_store_lease(options, settings, is_shared=site.host.queue.is_shared) as lock:
-        address = bind_address(settings.hub.host, settings.hub.port)
+        address = bind_address(settings.section(HubSettings).host, settings.section(HubSettings).port)
 
         async def opened() -> None:
             await site.start(address)
@@ -62,8 +63,8 @@ def host_startup_lines(services: Services, address: ListenAddress, warnings: Seq
     if any(provider.id == "offline" for provider in services.gateway.providers):
         lines.append(f"  {REAL_MODEL_NOTICE}")
     lines += [f"  {line}" for line in list_price_warnings(services)]
-    if settings.hub.users:
-        lines.append(f"  {format_access(len(settings.hub.users))}")
+    if settings.section(HubSettings).users:
+        lines.append(f"  {format_access(len(settings.section(HubSettings).users))}")
     else:
         lines.append("  Everybody on this machine has access; set Hub.Users to give access to others.")
     return [*lines, *warnings, "  Ctrl-C stops it."]

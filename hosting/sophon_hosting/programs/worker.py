@@ -17,6 +17,8 @@ from sophon_hosting.leadership.group_lines import describe_group
 from sophon_hosting.programs.server_services import create_server_services
 from sophon_hosting.programs.shutdown_signals import run_until_stopped
 from sophon_hosting.programs.unknown_prices import list_price_warnings
+from sophon_hosting.settings.hub import HubSettings
+from sophon_hosting.settings.queue import QueueSettings
 from sophon_hosting.worker_server import WorkerServer
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -40,7 +42,7 @@ def run_worker(options: GlobalOptions, log: str | None = None, health_port: int 
     services, warnings = create_server_services(options, settings)
     site = WorkerServer(services, os.environ, loaded=loaded)
     with create_store_lease(options, settings, is_shared=site.host.queue.is_shared) as lock:
-        address = None if health_port is None else bind_address(settings.hub.host, health_port)
+        address = None if health_port is None else bind_address(settings.section(HubSettings).host, health_port)
 
         async def opened() -> None:
             await site.start(address)
@@ -62,9 +64,10 @@ def worker_startup_lines(services: Services, warnings: Sequence[str] = (), *, is
         if is_shared
         else "only tasks in the store are run, new ones are not accepted"
     )
+    backend = settings.section(QueueSettings).backend.lower()
     return [
         f"Running the tasks in {settings.store.url}",
-        f"  chain {settings.chain.factory or settings.chain.name}, queue {settings.queue.backend.lower()}: {tasks}",
+        f"  chain {settings.chain.factory or settings.chain.name}, queue {backend}: {tasks}",
         *(f"  {line}" for line in list_price_warnings(services)),
         *warnings,
         "  Ctrl-C stops it.",

@@ -10,9 +10,9 @@ from sophon.entry_points import find_entry_points, load_entry_point
 from sophon.errors import SettingsError
 from sophon.extras import install_command
 from sophon.services import Services
-from sophon.settings import has_several_users
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.in_memory import MemoryQueue
+from sophon_hosting.settings.queue import QueueSettings
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -47,7 +47,7 @@ def build_queue(services: Services, *, is_shared: bool = False) -> TaskQueue:
     With `is_shared` (also if the settings have several users or a channel) one owner may fill `Queue.OwnerShare` of it,
     else all of it. Raises SettingsError for a backend that is not there, or whose library is not installed.
     """
-    backend = services.settings.queue.backend
+    backend = services.settings.section(QueueSettings).backend
     if backend == "Memory":
         return build_memory_queue(services, is_shared=is_shared)
     return _find_factory(backend)(services, _owner_share(services, is_shared))
@@ -55,7 +55,7 @@ def build_queue(services: Services, *, is_shared: bool = False) -> TaskQueue:
 
 def build_memory_queue(services: Services, *, is_shared: bool = False) -> MemoryQueue:
     """Build an in-memory queue with the settings of the services; see `build_queue`."""
-    queue = services.settings.queue
+    queue = services.settings.section(QueueSettings)
     return MemoryQueue(
         queue.capacity,
         max_deliveries=queue.max_deliveries,
@@ -65,7 +65,8 @@ def build_memory_queue(services: Services, *, is_shared: bool = False) -> Memory
 
 
 def _owner_share(services: Services, is_shared: bool) -> float:
-    return services.settings.queue.owner_share if is_shared or has_several_users(services.settings) else 1.0
+    settings = services.settings
+    return settings.section(QueueSettings).owner_share if is_shared or settings.has_several_users() else 1.0
 
 
 def check_backend(backend: str) -> None:

@@ -9,6 +9,7 @@ from sophon_hosting.queue.contract import QueueEntry, QueueStatistics, ReservedS
 from sophon_hosting.queue.drain_rate import PendingDrains
 from sophon_hosting.queue.in_memory import DEFAULT_CAPACITY, DEFAULT_MAX_DELIVERIES
 from sophon_hosting.queue.shared_admission import KnownCounts
+from sophon_hosting.settings.queue import QueueSettings
 
 DEFAULT_LEASE_SECONDS = 30.0
 """Default duration of a delivery lease."""
@@ -120,7 +121,7 @@ class SharedQueue(ABC):
 
 def read_options(services: Services, owner_share: float) -> SharedQueueOptions:
     """Return the options of the settings (`Queue`)."""
-    queue = services.settings.queue
+    queue = services.settings.section(QueueSettings)
     return SharedQueueOptions(
         capacity=queue.capacity,
         max_deliveries=queue.max_deliveries,

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from sophon.settings import render_dangers_table, render_settings_table
+from sophon.settings import render_settings_table
 from sophon_channels.message_kind_treatments import render_kind_table
 from sophon_channels.telegram import message_field_treatments as telegram
 from sophon_channels.whatsapp import message_content as whatsapp
+from sophon_hosting.dangerous_settings.catalog import render_dangers_table
 from sophon_hosting.operations.doc_tables import replace_table
 from sophon_hosting.reference import command_tables, protocol_tables
 from sophon_hosting.reference.operation_tables import operation_tables

@@ -18,8 +18,8 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 
 from sophon._version import __version__
 from sophon.security import redact_and_cut
-from sophon.settings.sections.traces import TelemetrySettings
 from sophon.traces.trace import Trace
+from sophon_hosting.settings.telemetry import TelemetrySettings
 from sophon_hosting.telemetry.model_call_histograms import TurnMetrics
 from sophon_hosting.telemetry.sdk_spans import SpanBuilder
 from sophon_hosting.telemetry.turn_spans import TurnContent

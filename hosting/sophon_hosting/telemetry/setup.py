@@ -11,6 +11,7 @@ from sophon.services import Services
 from sophon.traces.trace import Trace
 from sophon.traces.trace_context import parse_traceparent
 from sophon_hosting.runs.traces import TRACEPARENT_OPTION
+from sophon_hosting.settings.telemetry import TelemetrySettings
 from sophon_hosting.store.runs.contract import Run
 
 if TYPE_CHECKING:
@@ -27,14 +28,16 @@ class TraceExport:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self.is_enabled = services.settings.telemetry.endpoint is not None and services.learning.is_enabled
+        self.is_enabled = (
+            services.settings.section(TelemetrySettings).endpoint is not None and services.learning.is_enabled
+        )
         self._exporter: TelemetryExporter | None = None
 
     def start(self, environment: Mapping[str, str]) -> None:
         """Connect to the endpoint. Raises SettingsError if the extra is not installed."""
         if not self.is_enabled:
             return
-        settings = self._services.settings.telemetry
+        settings = self._services.settings.section(TelemetrySettings)
         try:
             from sophon_hosting.telemetry.exporter import TelemetryExporter  # lazy: see above
         except ImportError as error:

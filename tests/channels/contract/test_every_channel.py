@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sophon.clock import SystemClock
 from sophon.errors import IllegalTransition
-from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
+from sophon.settings import Secret
 from sophon.testing import SyntheticChannel
 from sophon_channels.contract import (
     Button,
@@ -29,7 +29,9 @@ from sophon_channels.contract import (
 from sophon_channels.errors import ChannelError
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.telegram.channel import TelegramChannel
+from sophon_channels.telegram.settings import TelegramSettings
 from sophon_channels.whatsapp.channel import WhatsAppChannel
+from sophon_channels.whatsapp.settings import WhatsAppSettings
 from tests.channels.email.mail_server import BOT, PASSWORD, needs_dovecot, serve_mail
 from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN
 from tests.channels.telegram.bot_api import BotApi

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from sophon.errors import StoreError
-from sophon.settings import TelegramSettings
 from sophon_channels.contract import InboundEvent
 from sophon_channels.outbound_entry import OutboundEntry
+from sophon_channels.telegram.settings import TelegramSettings
 from tests.channels.telegram.bot_api import TOKEN
 
 ADA = {"id": 111222333, "is_bot": False, "first_name": "Ada", "username": "ada"}

@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 
 from sophon.clock import SystemClock
-from sophon.settings import Secret, WhatsAppSettings
+from sophon.settings import Secret
 from sophon_channels.whatsapp.channel import WhatsAppChannel
+from sophon_channels.whatsapp.settings import WhatsAppSettings
 from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, WORD, GraphApi
 
 ENVIRONMENT = {"TOKEN": TOKEN, "SECRET": SECRET, "WORD": WORD}

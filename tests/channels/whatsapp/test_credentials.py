@@ -1,8 +1,9 @@
 import pytest
 
-from sophon.settings import Secret, WhatsAppSettings
+from sophon.settings import Secret
 from sophon_channels.errors import ChannelError
 from sophon_channels.whatsapp.credentials import WhatsAppCredentials, find_credential_problems, resolve_credentials
+from sophon_channels.whatsapp.settings import WhatsAppSettings
 
 ENVIRONMENT = {"TOKEN": "EAAG1", "SECRET": "app secret", "WORD": "our own word"}
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sophon.settings import WhatsAppTemplateSettings
 from sophon_channels.contract import SendResult, SendSucceeded, SendUndeliverable
 from sophon_channels.outbound_entry import OutboundEntry
+from sophon_channels.whatsapp.settings import WhatsAppTemplateSettings
 from sophon_channels.whatsapp.templates import render_template
 from tests.channels.whatsapp.conftest import Nobody
 from tests.channels.whatsapp.graph_api import NUMBER_ID, GraphApi

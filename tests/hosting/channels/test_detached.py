@@ -16,6 +16,7 @@ from sophon_hosting.client_api.authentication.token_authentication import TokenA
 from sophon_hosting.fanout.contract import Wake
 from sophon_hosting.fanout.local_fanout import LocalFanout, LocalNetwork
 from sophon_hosting.http.app import HttpOptions, make_app
+from sophon_hosting.settings.hub import HubSettings
 
 
 class Refused(SyntheticChannel):
@@ -78,7 +79,7 @@ async def test_readiness_names_it_and_an_operator_attaches_it_over_http(start: A
     await until_detached(running.channel)
     options = HttpOptions(channels=running.switchboard._channels.channels, attach_channel=running.switchboard.attach)
     settings = running.host.services.settings
-    app = make_app(running.host, TokenAuthenticator.from_settings(settings.hub, {}), options)
+    app = make_app(running.host, TokenAuthenticator.from_settings(settings.section(HubSettings), {}), options)
     async with TestClient(TestServer(app)) as client:
         ready = await (await client.get("/readyz")).json()
         assert ready["checks"]["channels"] == "degraded: detached: synthetic"

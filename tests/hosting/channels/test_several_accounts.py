@@ -11,12 +11,14 @@ from aiohttp.test_utils import TestServer
 
 from sophon.clock import SystemClock
 from sophon.errors import SettingsError
-from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
+from sophon.settings import Secret
 from sophon.settings.types.secret_references import SecretUrl
 from sophon_channels.errors import ChannelError
 from sophon_channels.proxy import resolve_proxy
 from sophon_channels.telegram.channel import TelegramChannel
+from sophon_channels.telegram.settings import TelegramSettings
 from sophon_channels.whatsapp.channel import WhatsAppChannel
+from sophon_channels.whatsapp.settings import WhatsAppSettings
 from sophon_hosting.channels.channel_factory import create_channels
 from sophon_hosting.host_server import HostServer, bind_address
 from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from sophon.settings import HubSettings
 from sophon_hosting.client_api.allowed_origins import is_allowed_origin
+from sophon_hosting.settings.hub import HubSettings
 
 
 @pytest.mark.parametrize(

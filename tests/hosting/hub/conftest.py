@@ -11,12 +11,12 @@ import socketio
 from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, web
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
-from sophon.settings import HubSettings
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator, User
 from sophon_hosting.host import Host
 from sophon_hosting.hub.hub import Hub
 from sophon_hosting.hub.limits import HubLimits
+from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
 from tests.hosting.features.declared_results import find_problems, find_result

@@ -6,6 +6,7 @@ from sophon.security.authorization.api_tokens import digest_api_token, generate_
 from sophon_hosting.client_api.authentication.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.client_api.caller import Caller
+from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.store.api_tokens.api_token import ApiToken
 from tests.hosting.http.api_shapes.served import Served
 
@@ -22,7 +23,7 @@ class Callers:
     def __init__(self, served: Served) -> None:
         self._served = served
         services = served.services
-        access = TokenAuthenticator.from_settings(services.settings.hub, TOKENS)
+        access = TokenAuthenticator.from_settings(services.settings.section(HubSettings), TOKENS)
         self._clients = ClientAuthenticator(access, services.store, services.clock)
         self._tokens: dict[tuple[str, frozenset[str]], str] = {}
 

@@ -11,11 +11,13 @@ import pytest
 from sophon.approvals import ApprovalRequest
 from sophon.messages import ToolCall
 from sophon.services import Services
-from sophon.settings import find_dangerous_settings, list_dangers, load_settings
+from sophon.settings import load_settings
 from sophon.stores.grants.contract import StandingGrant
 from sophon.tools.tool import Risk
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_warnings import report_startup_warnings, warning_lines
+from sophon_hosting.dangerous_settings.catalog import list_dangers
+from sophon_hosting.dangerous_settings.finder import find_dangerous_settings
 from sophon_hosting.host_server import bind_address
 from sophon_hosting.programs.serve_host import host_startup_lines
 from sophon_hosting.programs.worker import worker_startup_lines

@@ -44,8 +44,9 @@ def test_an_installed_queue_is_built_with_the_services(tmp_path: Path, monkeypat
     (metadata / "entry_points.txt").write_text("[sophon.queues]\nfast = fast_queue:make\n")
     (tmp_path / "fast_queue.py").write_text(
         "from sophon_hosting.queue.in_memory import MemoryQueue\n"
+        "from sophon_hosting.settings.queue import QueueSettings\n"
         "def make(services, owner_share):\n"
-        "    return MemoryQueue(services.settings.queue.capacity, owner_share=owner_share)\n"
+        "    return MemoryQueue(services.settings.section(QueueSettings).capacity, owner_share=owner_share)\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert isinstance(build_queue(Services(settings={"Queue": {"Backend": "fast"}})), MemoryQueue)

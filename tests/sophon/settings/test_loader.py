@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sophon.errors import SettingsError
 from sophon.settings import Settings, load_settings
+from sophon_hosting.settings.hub import HubSettings
 
 PORTS = st.none() | st.integers(min_value=0, max_value=65535)
 
@@ -41,7 +42,7 @@ def test_the_later_place_wins(tmp_path_factory: pytest.TempPathFactory, ports: t
     settings = load_settings(
         folder=folder, environment=environment, overrides=[] if pair is None else [f"Hub.Port={pair}"]
     )
-    assert settings.hub.port == next((port for port in reversed(ports) if port is not None), 8080)
+    assert settings.section(HubSettings).port == next((port for port in reversed(ports) if port is not None), 8080)
 
 
 def test_other_keys_at_the_top_belong_to_others(tmp_path: Path):
@@ -54,7 +55,8 @@ def test_a_named_file_takes_the_place_of_the_first_and_brings_its_own_second(tmp
     file = write(tmp_path, {"Hub": {"Port": 2}}, "my.json")
     write(tmp_path, {"ToolFilter": {"Top": 3}}, "my.Test.json")
     settings = load_settings(file=file, environment={"SOPHON_ENVIRONMENT": "Test"})
-    assert (settings.hub.port, settings.hub.host, settings.tool_filter.top) == (2, "127.0.0.1", 3)
+    hub = settings.section(HubSettings)
+    assert (hub.port, hub.host, settings.tool_filter.top) == (2, "127.0.0.1", 3)
 
 
 def test_a_named_file_has_to_exist(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Permissions in the settings: levels, features, rules that cannot be read, and what is dangerous."""
+"""Permissions in the settings: levels, features, and rules that cannot be read."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from sophon.errors import SettingsError
 from sophon.security.authorization.permission_levels import Level
-from sophon.settings import Settings, find_dangerous_settings
+from sophon.settings import Settings
 from sophon.settings.types.section import get_adapter
 
 OFF = {"Guards": {"Authorization": {"Enabled": False}}}
@@ -72,39 +72,6 @@ def test_a_level_names_its_features() -> None:
     assert not levels.allows(Level.USER, "Memory")
     assert levels.find_needed_level("Memory") is Level.ADMIN
     assert [levels.list_tools(level) for level in Level] == [(), ("*",), ("*",)]
-
-
-@pytest.mark.parametrize(
-    ("settings", "path"),
-    [
-        (guarded(), "Guards.Authorization without rules"),
-        ({"Guards": {"Authorization": {"Enabled": False, "Rules": [ALLOW]}}}, "Guards.Authorization.Enabled false"),
-        ({**OFF, "Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}}, "Guards.Authorization.Enabled false"),
-        ({**OFF, "Permissions": {"Ceiling": "ZeroTrust"}}, "Guards.Authorization.Enabled false"),
-        ({**OFF, "Permissions": {"Levels": {"User": {"Tools": []}}}}, "Guards.Authorization.Enabled false"),
-        (guarded({**ALLOW, "Principal": "*", "Resource": "*"}), "Guards.Authorization.Rules[0]"),
-        (guarded({**ALLOW, "Principal": "*", "Resource": "tool:*"}), "Guards.Authorization.Rules[0]"),
-        (guarded(ALLOW, Levels={"ZeroTrust": {"Tools": ["*"]}}), "Permissions.Levels.ZeroTrust.Tools *"),
-    ],
-)
-def test_permissions_that_deny_nothing_are_named(settings: dict[str, Any], path: str) -> None:
-    assert path in [each.path for each in find_dangerous_settings(Settings.from_mapping(settings))]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        guarded(ALLOW),
-        guarded({**ALLOW, "Principal": "*", "Resource": "*", "Conditions": {"Time": ["09:00", "17:00"]}}),
-        guarded(Users={"*": {"Level": "ZeroTrust"}}),
-        {"Permissions": {"Users": {"ada": {"Level": "Admin"}}}},
-        {"Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}},
-        {"Guards": {"Authorization": {"Rules": [ALLOW]}}},
-    ],
-)
-def test_permissions_that_deny_something_are_not_dangerous(settings: dict[str, Any]) -> None:
-    assert find_dangerous_settings(Settings.from_mapping(settings)) == []
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from sophon.composition.setting_references import find_unknown_budgets
 from sophon.errors import SettingsError
 from sophon.settings import ProviderBudgetSettings, Settings
 from sophon.settings.types.section import SettingsSection
+from sophon_hosting.settings.channels import ChannelsSettings
 
 ROOT = Path(__file__).parents[3]
 PROVIDER = {"Id": "a", "Type": "openai"}
@@ -90,7 +91,7 @@ def test_durations_are_timedeltas_in_python():
 
 def test_settings_cannot_be_changed():
     with pytest.raises(FrozenInstanceError, match="frozen"):
-        Settings().hub.port = 1  # type: ignore[misc]  # that it is refused is the point
+        Settings().tool_filter.top = 1  # type: ignore[misc]  # that it is refused is the point
 
 
 def test_keys_may_be_written_as_in_python():
@@ -98,7 +99,7 @@ def test_keys_may_be_written_as_in_python():
         {"agent_execution": {"plan_max_steps": 7}, "channels": {"whatsapp": {"approvers": [5]}}}
     )
     assert settings.agent_execution.plan_max_steps == 7
-    assert settings.channels.whatsapp.approvers == ("5",)
+    assert settings.section(ChannelsSettings).whatsapp.approvers == ("5",)
 
 
 def test_the_entry_of_a_provider_replaces_the_one_for_all():

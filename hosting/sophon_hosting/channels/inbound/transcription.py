@@ -14,6 +14,7 @@ from sophon.settings import Settings
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import get_text, object_from_json
 from sophon_channels.text.single_line import to_single_line
+from sophon_hosting.settings.channels import ChannelsSettings
 
 log = logging.getLogger("sophon")
 
@@ -92,7 +93,7 @@ class Transcriber:
 
 def create_transcriber(settings: Settings, environment: Mapping[str, str], clock: Clock) -> Transcriber | None:
     """Return the transcriber of the settings, None if there is none. Raises ChannelError for a key that is empty."""
-    section = settings.channels.transcription
+    section = settings.section(ChannelsSettings).transcription
     if section.url is None:
         return None
     key = section.key.resolve(environment) if section.key is not None else ""

@@ -9,6 +9,7 @@ from sophon.clock import Clock
 from sophon.settings import Settings
 from sophon_channels.errors import ChannelError
 from sophon_channels.text.single_line import to_single_line
+from sophon_hosting.settings.channels import ChannelsSettings
 
 MAX_AUDIO_BYTES = 10_000_000
 """Maximum size of a spoken answer, in bytes."""
@@ -59,7 +60,7 @@ def create_speech_synthesizer(
     settings: Settings, environment: Mapping[str, str], clock: Clock
 ) -> SpeechSynthesizer | None:
     """Return the synthesizer of the settings, None if nothing is to be spoken. Raises ChannelError for an empty key."""
-    section = settings.channels.speech
+    section = settings.section(ChannelsSettings).speech
     if section.url is None or section.reply == "Never":
         return None
     key = section.key.resolve(environment) if section.key is not None else ""

@@ -21,6 +21,7 @@ from sophon_hosting.channels.outbound.outbox_dead_letters import mark_dead
 from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
 from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.runs.audience import audience_of_run
+from sophon_hosting.settings.channels import ChannelsSettings
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run
 
@@ -49,7 +50,7 @@ def build_speech(synthesizer: SpeechSynthesizer | None, settings: Settings, fold
     """Return what speaks answers by the settings; `folder` is that of the host."""
     if synthesizer is None:
         return None
-    section = settings.channels.speech
+    section = settings.section(ChannelsSettings).speech
     root = folder / settings.tools.files_root
     return Speech(synthesizer, root, speaks_all=section.reply == "Always")
 

@@ -16,6 +16,7 @@ from sophon_hosting.cli.remote.store_send import StoreSend
 from sophon_hosting.instance_id import compute_instance_id
 from sophon_hosting.operations.client import Client, HostError, HttpSend
 from sophon_hosting.operations.current_user import get_current_user
+from sophon_hosting.settings.hub import HubSettings
 
 TOKEN_VARIABLE = "SOPHON_TOKEN"  # noqa: S105 - the name of a variable
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -102,9 +103,9 @@ def validate_host_url(url: str) -> str:
 
 def local_host_url(settings: Settings) -> str:
     """Return the URL at which the configured host is reached from this machine."""
-    host = settings.hub.host.strip("[]")
+    host = settings.section(HubSettings).host.strip("[]")
     host = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host  # noqa: S104 - compared, not bound
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.hub.port}"
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.section(HubSettings).port}"
 
 
 def find_access_token(settings: Settings, url: str) -> str | None:
@@ -143,7 +144,7 @@ def is_loopback_name(name: str) -> bool:
 
 
 def _find_configured_token(settings: Settings, environment: Mapping[str, str]) -> str | None:
-    operators = (user for user in settings.hub.users if user.operator)
+    operators = (user for user in settings.section(HubSettings).users if user.operator)
     tokens = (user.token.resolve(environment) for user in operators)
     return next((each for each in tokens if each), None)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SettingsError
-from sophon.settings import HubIssuerSettings
+from sophon_hosting.settings.hub import HubIssuerSettings
 
 MAX_TOKEN_CHARACTERS = 16_384
 """Maximum length of a token; nothing longer is parsed."""

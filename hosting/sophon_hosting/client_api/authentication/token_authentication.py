@@ -8,8 +8,8 @@ from typing import Self
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SettingsError, SophonError
 from sophon.principals import LOCAL_USER, hub_user_principal
-from sophon.settings import HubSettings
 from sophon_hosting.client_api.authentication.jwt_verification import JwtVerifier, load_issuers
+from sophon_hosting.settings.hub import HubSettings
 
 MIN_TOKEN_CHARACTERS = 8
 """Minimum token length in characters; shorter tokens can be guessed."""

@@ -33,6 +33,7 @@ from sophon_hosting.runs.approvals.approval_service import (
     check_kind,
     check_session,
 )
+from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 
 table = Table("approvals")
@@ -194,7 +195,7 @@ async def _store_decision(caller: Caller, approval_id: str, decision: Decision) 
     store, settings = caller.store, caller.settings
     record = await store.approvals.get(approval_id)
     asker = (await store.runs.get(turn_id_from_request(record.request))).owner
-    operators = find_operators(settings.hub) | {LOCAL_USER}
+    operators = find_operators(settings.section(HubSettings)) | {LOCAL_USER}
     policy = OperatorPolicy(operators, several_users=True, four_eyes=settings.approval.four_eyes)
     check_decider(policy, record, replace(decision, decided_by=LOCAL_USER), asker=asker)
     if record.decision is None:

@@ -11,8 +11,10 @@ import typer
 from sophon.clock import SystemClock
 from sophon.errors import InputError
 from sophon.security.redaction.text_redaction import redact
-from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
+from sophon.settings import Secret
 from sophon_channels.contract import SelfTestResult
+from sophon_channels.telegram.settings import TelegramSettings
+from sophon_channels.whatsapp.settings import WhatsAppSettings
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.console.output import write_lines

@@ -15,7 +15,6 @@ from sophon.security import verify_audit
 from sophon.security.audit.audit_chain import AuditEntry
 from sophon.security.audit.audit_head import HeadError, sign_head
 from sophon.security.authorization.capability_levels import CapabilityLevel
-from sophon.settings import DangerousSetting
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import IgnoredJsonOption, JsonOption, OutputOption, command_group
 from sophon_hosting.cli.console.output import open_new_file, write_notice, write_result, write_rows
@@ -23,6 +22,7 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.operation_commands import add_command
 from sophon_hosting.cli.remote.host_selection import open_store_client
 from sophon_hosting.cli.settings_warnings import find_settings_warnings
+from sophon_hosting.dangerous_settings.catalog import DangerousSetting
 from sophon_hosting.features.guards.audit_heads import find_signing_key, load_head
 from sophon_hosting.features.guards.audit_operations import list_audit, verify_audit_log
 from sophon_hosting.features.guards.results import AuditEntryView, AuditVerificationView

@@ -8,6 +8,7 @@ from sophon.services import Services
 from sophon_hosting.background_loops import BackgroundLoop
 from sophon_hosting.features.feature import Feature
 from sophon_hosting.leadership.membership import GroupMembership
+from sophon_hosting.settings.retention import RetentionSettings
 from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def _list_loops(services: Services, membership: GroupMembership) -> Iterator[Bac
 
 async def _sweep(swept: "SweptStore") -> Mapping[str, int]:
     """Delete old entries of the audit log."""
-    days = swept.settings.retention.audit
+    days = swept.settings.section(RetentionSettings).audit
     return {} if days is None else {"audit_entries": await swept.store.audit.expire(swept.before(days))}
 
 

@@ -34,6 +34,7 @@ from sophon_hosting.features.guards.policy_overview import (
 )
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.host_chain import build_configured_chain
+from sophon_hosting.settings.hub import HubSettings
 from sophon_middlewares.guards.description import describe_guards, format_guards
 
 NOT_ENFORCED = "  (not enforced: no enabled guard applies it)"
@@ -46,7 +47,7 @@ def show(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """Show the guards, what happens to calls of each tool, the permission levels, and the rules of the policy."""
     options: GlobalOptions = ctx.obj
     services = _create_services(load_cli_settings(options), options.settings_folder)
-    chain, operators = build_configured_chain(services), find_operators(services.settings.hub)
+    chain, operators = build_configured_chain(services), find_operators(services.settings.section(HubSettings))
     if as_json:
         write_json(describe_policy(services, chain, LOCAL_USER, is_operator=True, operators=operators))
         return

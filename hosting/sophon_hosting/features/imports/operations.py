@@ -18,6 +18,7 @@ from sophon_hosting.features.imports.results import ImportReportView, import_rep
 from sophon_hosting.operations.request import Doc, Request, Upload
 from sophon_hosting.operations.table import Table
 from sophon_hosting.queue.errors import TryLater
+from sophon_hosting.settings.retention import RetentionSettings
 
 table = Table("imports")
 
@@ -85,7 +86,7 @@ async def import_sessions(caller: Caller, request: NewImport) -> ImportReportVie
 
 
 def _importing(caller: Caller) -> ConversationImport:
-    now, days = caller.now(), caller.settings.retention.sessions
+    now, days = caller.now(), caller.settings.section(RetentionSettings).sessions
 
     def may_choose(model: str) -> bool:
         if not caller.rights.allows("ChooseModel"):

@@ -9,6 +9,7 @@ from sophon.routing.model_directory import ModelDirectory
 from sophon.routing.tier_catalog import TierCatalog
 from sophon.services import Services
 from sophon.stores.usage.contract import Period, UsageTotal
+from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.outer.budget.budget_periods import budget_period
 
@@ -131,7 +132,7 @@ def _list_payers(services: Services) -> list[tuple[str, bool, float | None, floa
     """Return the persons and task types that the settings name, with their limits in USD per day and month."""
     settings = services.settings
     found: list[tuple[str, bool, float | None, float | None]] = []
-    named = {*settings.permissions.users, *(user.id for user in settings.hub.users)} - {"*"}
+    named = {*settings.permissions.users, *(user.id for user in settings.section(HubSettings).users)} - {"*"}
     for person in sorted(named):
         level = settings.permissions.level_of(
             person, channel="hub", is_operator=services.security.operator_policy.is_operator(person)

@@ -16,6 +16,7 @@ from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import HostUrlOption
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.remote.host_selection import TOKEN_VARIABLE, find_running_host, is_loopback_name
+from sophon_hosting.settings.hub import HubSettings
 
 if TYPE_CHECKING:
     from sophon_hosting.features.mcp.server.http import HttpAddress
@@ -60,5 +61,5 @@ def parse_address(text: str, settings: Settings) -> "HttpAddress":
         raise InputError(wrong) from None
     if not host or port is None or parts.path or parts.username is not None:
         raise InputError(wrong)
-    hub = settings.hub
+    hub = settings.section(HubSettings)
     return HttpAddress(host, port, is_loopback_name(host), tuple(hub.allowed_hosts), tuple(hub.allowed_origins))

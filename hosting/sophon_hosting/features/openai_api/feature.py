@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from sophon_hosting.features.feature import Feature
+from sophon_hosting.settings.hub import HubSettings
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _list_routes(host: "Host") -> "Iterable[web.AbstractRouteDef]":
-    if not host.services.settings.hub.open_ai_api:
+    if not host.services.settings.section(HubSettings).open_ai_api:
         return ()
     from sophon_hosting.features.openai_api.routes import routes  # lazy: off by default
 

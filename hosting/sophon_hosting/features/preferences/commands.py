@@ -11,6 +11,7 @@ from sophon_hosting.cli.bootstrap import create_services, load_cli_settings, run
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_lines, write_notice, write_result
 from sophon_hosting.features.persons.forgetting import check_person
+from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.store.contract import HostStore
 
 PersonOption = Annotated[str, typer.Option("--person", metavar="ID", help="Whose: ada, telegram:5; you by default.")]
@@ -57,7 +58,7 @@ def set_preference(
         return changed
 
     write_lines(describe_preferences(run_with_store(ctx.obj, change)) or ["There are no preferences."])
-    users = [user.id for user in load_cli_settings(ctx.obj).hub.users]
+    users = [user.id for user in load_cli_settings(ctx.obj).section(HubSettings).users]
     if person == LOCAL_USER and users:
         write_notice(
             f"this is for `sophon chat` on this machine; for a user of the host: --person {' or '.join(users)}"

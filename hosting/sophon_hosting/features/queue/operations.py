@@ -20,6 +20,7 @@ from sophon_hosting.operations.request import Doc, NoFields, Request
 from sophon_hosting.operations.shared_results import Done
 from sophon_hosting.operations.table import Table
 from sophon_hosting.queue.errors import QueueUnavailable
+from sophon_hosting.settings.queue import QueueSettings
 
 table = Table("queue")
 
@@ -51,7 +52,7 @@ async def get_stored_queue(caller: Caller, request: NoFields) -> StoredQueue:
         "in_flight": 0,
         "interrupted": sum(run.status == "running" for run in runs),
         "held_lanes": sum(run.status == "suspended" for run in runs),
-        "capacity": caller.settings.queue.capacity,
+        "capacity": caller.settings.section(QueueSettings).capacity,
     }
 
 

@@ -31,6 +31,7 @@ from sophon_hosting.features.schedules.schedule_changes import ScheduleLibrary
 from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.own_text import OWN_TEXT
+from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import InboundKey, Run
 
@@ -154,7 +155,7 @@ class Heartbeat:
         return found.channel, {name: value for name, value in found.origin.items() if name != "place"}
 
     async def _may_write_to(self, session_id: str, owner: str) -> bool:
-        users = self._services.settings.hub.users
+        users = self._services.settings.section(HubSettings).users
         if owner in ([hub_user_principal(user.id) for user in users if user.operator] if users else [LOCAL_USER]):
             return True
         session = await host_store(self._services).sessions.find(session_id)
@@ -184,7 +185,7 @@ def list_heartbeat_files(settings: Settings, folder: Path) -> list[tuple[str, Pa
     if directory is None:
         return []
     base = (folder / directory.expanduser()).absolute()
-    owners = [hub_user_principal(user.id) for user in settings.hub.users] or [LOCAL_USER]
+    owners = [hub_user_principal(user.id) for user in settings.section(HubSettings).users] or [LOCAL_USER]
     return [(owner, base / files_folder(owner) / HEARTBEAT_FILE) for owner in owners]
 
 

@@ -30,6 +30,8 @@ from sophon_hosting.features.sessions.session_export import (
     session_summary_to_json,
 )
 from sophon_hosting.rendering.control_characters import to_single_line
+from sophon_hosting.settings.hub import HubSettings
+from sophon_hosting.settings.retention import RetentionSettings
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.message_search.hits import MessageHit, MessageHits
 
@@ -106,7 +108,7 @@ def import_file(
     _check_file(file)
     settings, now = load_cli_settings(ctx.obj), SystemClock().now()
     _check_owner(settings, owner)
-    days = settings.retention.sessions
+    days = settings.section(RetentionSettings).sessions
     kept_since = None if days is None else now - timedelta(days=days)
 
     async def run(store: HostStore) -> ImportReport:
@@ -179,7 +181,7 @@ def _check_file(file: Path) -> None:
 
 def _check_owner(settings: Settings, owner: str) -> None:
     """Raise InputError for an owner who cannot be a user of the host: nobody would find the sessions."""
-    users = [hub_user_principal(user.id) for user in settings.hub.users]
+    users = [hub_user_principal(user.id) for user in settings.section(HubSettings).users]
     if owner not in (LOCAL_USER, *users) and ":" not in owner:
         known = ", ".join((LOCAL_USER, *users))
         raise InputError(f"there is no user {owner!r}; there are {known}, and people on channels, as telegram:5")

@@ -15,6 +15,7 @@ from sophon.settings.loader import LoadedSettings
 from sophon.settings.root import Settings
 from sophon.settings.saved_settings import remove_value, set_value
 from sophon_hosting.features.settings.change_audit import record_change
+from sophon_hosting.settings.logging import LoggingSettings
 from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class LiveSettings:
         self.lock = asyncio.Lock()
         """Held during a change, from reading what was saved to applying it."""
         self._services, self._share = services, share
-        self._on_applied = (make_level_listener(loaded.settings.logging.level), *on_applied)
+        self._on_applied = (make_level_listener(loaded.settings.section(LoggingSettings).level), *on_applied)
 
     async def list(self) -> "list[SettingRow]":
         """Return all settings with their sources; a secret is its reference, or `***`."""
@@ -160,8 +161,8 @@ def make_level_listener(level: str) -> Callable[[Settings], None]:
 
     def apply_level(settings: Settings) -> None:
         nonlocal level
-        if settings.logging.level != level:
-            level = settings.logging.level
+        if settings.section(LoggingSettings).level != level:
+            level = settings.section(LoggingSettings).level
             logging.getLogger().setLevel(level.upper())
 
     return apply_level

@@ -20,6 +20,7 @@ from sophon_hosting.features.tokens.token_creation import (
 )
 from sophon_hosting.operations.request import Doc, NoFields, Request
 from sophon_hosting.operations.table import Table
+from sophon_hosting.settings.hub import HubSettings
 
 table = Table("tokens")
 
@@ -43,7 +44,7 @@ class NamedToken(Request):
 async def list_users(caller: Caller, request: NoFields) -> UserList:
     """List the users of the settings with their levels, else the local user; and the scopes that a token may have."""
     settings = caller.settings
-    named = [(user.id, hub_user_principal(user.id), user.operator) for user in settings.hub.users]
+    named = [(user.id, hub_user_principal(user.id), user.operator) for user in settings.section(HubSettings).users]
     return {
         "items": [
             {
@@ -51,7 +52,7 @@ async def list_users(caller: Caller, request: NoFields) -> UserList:
                 "principal": principal,
                 "operator": is_operator,
                 "level": settings.permissions.level_of(principal, channel=HUB_CHANNEL, is_operator=is_operator).label,
-                "can_have_tokens": bool(settings.hub.users),
+                "can_have_tokens": bool(settings.section(HubSettings).users),
             }
             for name, principal, is_operator in named or [(LOCAL_USER, LOCAL_USER, True)]
         ],
@@ -81,7 +82,7 @@ async def create_token(caller: Caller, request: TokenToCreate) -> NewToken:
     """
     if caller.user.scopes is not None:
         raise Forbidden("a token cannot make tokens; log in as the user")
-    owner, now = find_user(caller.settings.hub, request.user), caller.now()
+    owner, now = find_user(caller.settings.section(HubSettings), request.user), caller.now()
     token, secret = build_api_token(owner, request.scopes, name=request.name, days=request.days, now=now)
     details = {
         "user": request.user,

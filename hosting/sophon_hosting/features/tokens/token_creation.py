@@ -8,9 +8,10 @@ from sophon.errors import InputError
 from sophon.principals import hub_user_principal
 from sophon.security.authorization.api_tokens import digest_api_token, generate_api_token, generate_token_id
 from sophon.security.authorization.permission_levels import LevelLabel
-from sophon.settings import HubSettings, HubUserSettings, Settings
+from sophon.settings import Settings
 from sophon_hosting.client_api.authentication.token_authentication import find_operators
 from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, SCOPES
+from sophon_hosting.settings.hub import HubSettings, HubUserSettings
 from sophon_hosting.store.api_tokens.api_token import ApiToken
 
 DEFAULT_DAYS: Final = 90
@@ -69,7 +70,7 @@ def describe_status(token: ApiToken, now: datetime) -> TokenStatus:
 
 def find_level(settings: Settings, token: ApiToken) -> LevelLabel | Literal["none"]:
     """Return the permission level that the token's user has now; "none" for a user who is not in the settings."""
-    if all(hub_user_principal(user.id) != token.principal for user in settings.hub.users):
+    if all(hub_user_principal(user.id) != token.principal for user in settings.section(HubSettings).users):
         return "none"
-    is_operator = token.principal in find_operators(settings.hub)
+    is_operator = token.principal in find_operators(settings.section(HubSettings))
     return settings.permissions.level_of(token.principal, channel=HUB_CHANNEL, is_operator=is_operator).label

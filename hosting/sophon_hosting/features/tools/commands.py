@@ -22,6 +22,7 @@ from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.features.tools import custom_tool_operations as custom_tools
 from sophon_hosting.features.tools.custom_tool_operations import open_custom_tools
 from sophon_hosting.features.tools.results import custom_tool_to_json
+from sophon_hosting.settings.hub import HubSettings
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -145,7 +146,7 @@ def _list_tools(ctx: typer.Context, user: str, channel: str, chat: str, *, as_js
 
 def is_operator(settings: Settings, principal: str) -> bool:
     """Return whether the settings make a principal an operator; without users it is the local one."""
-    return principal in find_operators(settings.hub)
+    return principal in find_operators(settings.section(HubSettings))
 
 
 def _count(services: Services) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from sophon_hosting.features.feature import Feature
+from sophon_hosting.settings.retention import RetentionSettings
 
 if TYPE_CHECKING:
     from sophon_hosting.retention import SweptStore
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 async def _sweep(swept: "SweptStore") -> Mapping[str, int]:
     """Delete old traces."""
-    days = swept.settings.retention.traces
+    days = swept.settings.section(RetentionSettings).traces
     return {} if days is None else {"traces": await swept.store.traces.expire(swept.before(days))}
 
 

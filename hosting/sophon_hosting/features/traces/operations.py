@@ -21,6 +21,7 @@ from sophon_hosting.operations.request import Doc, Everything, Limit, Request
 from sophon_hosting.operations.shared_subjects import SESSION
 from sophon_hosting.operations.table import Table
 from sophon_hosting.runs.traces import build_live_trace
+from sophon_hosting.settings.telemetry import TelemetrySettings
 from sophon_hosting.telemetry.otlp_json import trace_to_otlp_json
 
 table = Table("traces")
@@ -95,7 +96,9 @@ async def get_trace(caller: Caller, request: TraceQuery, trace: Trace) -> TraceD
     settings = caller.settings
     providers = {each.id: each.type.lower() for each in settings.providers}
     caller.reply.file_name = "trace.otlp.json"
-    exported = trace_to_otlp_json(shown, service_name=settings.telemetry.service_name, providers=providers)
+    exported = trace_to_otlp_json(
+        shown, service_name=settings.section(TelemetrySettings).service_name, providers=providers
+    )
     return cast(OtlpTrace, exported)
 
 

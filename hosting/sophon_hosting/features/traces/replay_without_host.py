@@ -14,6 +14,7 @@ from sophon_hosting.features.traces.replay.comparison import compare
 from sophon_hosting.features.traces.replay.recorded_turn import find_turn_owner, load_recorded_turn
 from sophon_hosting.features.traces.replay.turn_replay import ReplayRequest, replay_turn
 from sophon_hosting.features.traces.results import ReplayComparison
+from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.store.contract import host_store
 
 
@@ -30,7 +31,7 @@ def replay_stored_turn(
         register_feature_tools(services, has_host=False)
         async with services:
             found = await find_turn_owner(host_store(services), task_id)
-            if found is None or found[0] not in find_operators(settings.hub) | {LOCAL_USER}:
+            if found is None or found[0] not in find_operators(settings.section(HubSettings)) | {LOCAL_USER}:
                 raise NotFound("turn", task_id)
             turn = await load_recorded_turn(host_store(services), task_id)
             await services.gateway.warm_up()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from sophon_hosting.features.feature import Feature
+from sophon_hosting.settings.retention import RetentionSettings
 
 if TYPE_CHECKING:
     from sophon_hosting.retention import SweptStore
@@ -15,7 +16,7 @@ ACCOUNT_DAYS: Final = 62
 
 async def _sweep(swept: "SweptStore") -> Mapping[str, int]:
     """Delete old rows of usage, and the sums of budgets that no limit is compared with any more."""
-    store, days = swept.store.usage, swept.settings.retention.usage
+    store, days = swept.store.usage, swept.settings.section(RetentionSettings).usage
     deleted = {} if days is None else {"usage": await store.expire(swept.before(days).date().isoformat())}
     return {**deleted, "accounts": await store.expire_accounts(swept.before(ACCOUNT_DAYS).date().isoformat())}
 

@@ -25,6 +25,7 @@ from sophon_hosting.features.webhooks.signatures import find_delivery_id, is_sig
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.runs.own_text import FOREIGN_SOURCES, OWN_TEXT
+from sophon_hosting.settings.hub import HubSettings
 
 log = logging.getLogger("sophon")
 
@@ -83,7 +84,7 @@ class IncomingWebhooks:
                 raise InputError(f"Webhooks.Incoming {each.id!r}: its Secret is empty or cannot be read")
             if each.deliver is not None and each.deliver.channel not in channels:
                 raise InputError(f"Webhooks.Incoming {each.id!r}: the channel {each.deliver.channel!r} is not enabled")
-            users = [user.id for user in host.services.settings.hub.users]
+            users = [user.id for user in host.services.settings.section(HubSettings).users]
             if each.user.partition(":")[0] not in channels and find_client_problem(users, each.user):
                 known = ", ".join(sorted(map(hub_user_principal, users))) or LOCAL_USER
                 raise InputError(f"Webhooks.Incoming {each.id!r}: User {each.user!r} is no user of this host ({known})")

@@ -4,7 +4,7 @@ import math
 from typing import Self
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.settings import HubSettings
+from sophon_hosting.settings.hub import HubSettings
 
 try:
     import resource

@@ -11,6 +11,8 @@ from sophon_hosting.programs.doctor.findings import DoctorFinding
 from sophon_hosting.programs.doctor.postgresql_checks import judge_postgresql
 from sophon_hosting.programs.doctor.rabbitmq_checks import judge_rabbitmq
 from sophon_hosting.programs.doctor.redis_checks import judge_redis
+from sophon_hosting.settings.hub import HubSettings
+from sophon_hosting.settings.queue import QueueSettings
 
 STORE_CONNECTIONS: Final = 3
 QUEUE_CONNECTIONS: Final = 3
@@ -73,7 +75,7 @@ def list_engines(settings: Settings, environment: Mapping[str, str]) -> list[Eng
         use.settings += (name,)
         use.connections += connections
 
-    store, queue, fanout = settings.store.url, settings.queue, settings.hub.fanout_url
+    store, queue, fanout = settings.store.url, settings.section(QueueSettings), settings.section(HubSettings).fanout_url
     add("Store.Url", store.resolve(environment), STORE_CONNECTIONS)
     if queue.backend != "Memory":
         own = queue.url or (store if queue.backend == "Postgres" else None)

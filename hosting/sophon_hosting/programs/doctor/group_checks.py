@@ -14,6 +14,7 @@ from sophon_hosting.leadership.group_lines import list_hosts
 from sophon_hosting.leadership.host_registry import HostDescription, list_live_hosts
 from sophon_hosting.leadership.settings_fingerprint import compute_fingerprint, list_differences
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok, warning
+from sophon_hosting.settings.queue import QueueSettings
 from sophon_hosting.store.contract import host_store
 
 READY_SECONDS = 5.0
@@ -75,7 +76,7 @@ def judge_processes(
 
 def check_roles(services: Services, hosts: Sequence[HostDescription]) -> Iterator[DoctorFinding]:
     """Warn if a group has no live process, or none that runs turns, or none that answers clients. Pure."""
-    if services.settings.queue.backend == "Memory":
+    if services.settings.section(QueueSettings).backend == "Memory":
         return
     if not hosts:
         yield warning("processes", "no process of this group is running", "start `sophon serve`")

@@ -9,6 +9,7 @@ from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok, w
 from sophon_hosting.queue.contract import QueueStatistics
 from sophon_hosting.queue.queue_factory import build_queue
 from sophon_hosting.rendering.value_formatting import format_count
+from sophon_hosting.settings.queue import QueueSettings
 
 QUEUE_SECONDS = 15.0
 """Time limit of connecting to a queue and counting it."""
@@ -24,7 +25,7 @@ DEAD_FIX = "`sophon queue dead` lists them with the reason, `sophon queue retry`
 
 async def check_queue(services: Services) -> list[DoctorFinding]:
     """Count a shared queue without taking anything. RabbitMQ's is counted by its hosts only."""
-    settings = services.settings.queue
+    settings = services.settings.section(QueueSettings)
     if settings.backend == "Memory":
         return []
     if settings.backend == "RabbitMq":

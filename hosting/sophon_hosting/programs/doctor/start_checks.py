@@ -11,6 +11,7 @@ from sophon_hosting.host_server import AddressUnavailable, HostServer, bind_addr
 from sophon_hosting.instance_id import compute_instance_id
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok
 from sophon_hosting.programs.doctor.group_checks import find_answer_problem
+from sophon_hosting.settings.hub import HubSettings
 
 START_FIX = "`sophon serve` refuses to start until this is corrected"
 
@@ -28,7 +29,7 @@ def check_start(services: Services, environment: Mapping[str, str]) -> list[Doct
 
 def check_address(services: Services, settings: Settings, environment: Mapping[str, str]) -> DoctorFinding:
     """Check that `sophon serve` could listen on its address, unless a host of these settings does so already."""
-    hub, address = settings.hub, local_host_url(settings)
+    hub, address = settings.section(HubSettings), local_host_url(settings)
     try:
         bind_address(hub.host, hub.port).socket.close()
     except AddressUnavailable as error:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 
 from sophon.settings import Settings
-from sophon.settings.dangerous_settings import has_several_users
 from sophon.vault import CredentialVault
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok, warning
 
@@ -22,7 +21,7 @@ def check_credentials(settings: Settings, environment: Mapping[str, str]) -> Ite
         if credential.problem:
             fix = f"correct the secret from {source}; until then requests to these hosts fail"
             yield failed("vault", f"{text}: {credential.problem}", fix)
-        elif chosen.users is None and has_several_users(settings):
+        elif chosen.users is None and settings.has_several_users():
             yield warning("vault", f"{text}: present", SHARED_FIX)
         else:
             yield ok("vault", f"{text}: present")

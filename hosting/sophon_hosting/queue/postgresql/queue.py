@@ -20,6 +20,7 @@ from sophon_hosting.queue.postgresql.server_calls import ServerCalls
 from sophon_hosting.queue.postgresql.statements import Statement, build_statements
 from sophon_hosting.queue.shared_admission import KnownCounts
 from sophon_hosting.queue.shared_queue import SharedQueue, SharedQueueOptions, read_options
+from sophon_hosting.settings.queue import QueueSettings
 
 POSITION_LIMIT = 250
 """Positions from here on are estimated: counting further would cost a put more than all else. See lanes.sql."""
@@ -35,7 +36,7 @@ def build_postgres_queue(services: Services, owner_share: float) -> "PostgresQue
 
     Raises SettingsError for a URL that is missing or of another technology.
     """
-    settings = services.settings.queue
+    settings = services.settings.section(QueueSettings)
     source = settings.url or services.settings.store.url
     url = source.resolve(os.environ)
     if url is None:

@@ -29,6 +29,7 @@ from sophon_hosting.queue.rabbitmq.restorable_queue import ScheduledQueue
 from sophon_hosting.queue.rabbitmq.scheduler_heartbeat import Heartbeat
 from sophon_hosting.queue.rabbitmq.topology import CONSUMER_TIMEOUT_SECONDS, Topology
 from sophon_hosting.queue.shared_queue import SharedQueue, SharedQueueOptions, read_options
+from sophon_hosting.settings.queue import QueueSettings
 
 REFRESH_SECONDS = CONSUMER_TIMEOUT_SECONDS / 3
 """Age at which a record is written again, so that none is unacknowledged for as long as the consumer time-out."""
@@ -251,7 +252,7 @@ class RabbitMqQueue(SharedQueue):
 
 def build_rabbitmq_queue(services: Services, owner_share: float) -> TaskQueue:
     """Build the queue of `Queue.Url`. Raises SettingsError without it."""
-    settings = services.settings.queue
+    settings = services.settings.section(QueueSettings)
     url = settings.url.resolve(os.environ) if settings.url is not None else None
     if url is None:
         raise SettingsError(["Queue.Url: the backend RabbitMq needs the URL of its server"])

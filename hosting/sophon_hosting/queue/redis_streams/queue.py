@@ -23,6 +23,7 @@ from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.redis_streams.connection import RedisConnection
 from sophon_hosting.queue.redis_streams.taking import Taker
 from sophon_hosting.queue.shared_queue import SharedQueue, SharedQueueOptions, read_options
+from sophon_hosting.settings.queue import QueueSettings
 
 REFRESH_SECONDS = 1.0
 """Time after which the counts of all owners are asked for."""
@@ -33,7 +34,7 @@ MISSING_BATCH = 500
 
 def build_redis_queue(services: Services, owner_share: float) -> "RedisStreamsQueue":
     """Build the queue of `Queue.Backend: Redis` from the settings of the services."""
-    queue = services.settings.queue
+    queue = services.settings.section(QueueSettings)
     url = queue.url.resolve(os.environ) if queue.url is not None else None
     if not url:
         raise SettingsError(["Queue.Url: the URL of the Redis server is missing or empty"])

@@ -9,6 +9,7 @@ from sophon_hosting.runs.abnormal_termination import RunTerminator, interrupted_
 from sophon_hosting.runs.queue_entries import build_queue_entry, build_task_queued_event, has_decision
 from sophon_hosting.runs.recovery.given_up_runs import give_up_run
 from sophon_hosting.runs.recovery.lost_starts import LostStarts
+from sophon_hosting.settings.queue import QueueSettings
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import Run
 
@@ -67,7 +68,7 @@ class RunRecovery:
             await self._terminator.fail_inactive(run, interrupted_error())
         else:
             await self._queue.put(build_queue_entry(run, "resume", delivered_before=lost))
-            if lost < self._services.settings.queue.max_deliveries:
+            if lost < self._services.settings.section(QueueSettings).max_deliveries:
                 return True
             log.warning("run %s has ended its process %d times; it is given up", run.id, lost)
             await give_up_run(host_store(self._services).runs, self._terminator, run.id, lost)

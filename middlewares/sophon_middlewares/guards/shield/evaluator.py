@@ -25,7 +25,6 @@ from sophon.security.shield.evaluation_texts import (
 from sophon.security.shield.shield_tiers import EVALUATOR, PERSON, Action, TierVerdict
 from sophon.security.shield.verdict_cache import VerdictCache
 from sophon.security.sliding_windows import RateLimit
-from sophon.settings import has_several_users
 from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
 from sophon_middlewares.tool_calls.rate_slots import take_slot
 
@@ -108,7 +107,7 @@ async def _take_evaluation(ctx: Context) -> str | None:
     settings = ctx.services.settings
     since = find_start_of_day(ctx.services.clock.now(), settings.budget.time_zone)
     limit = settings.guards.shield.daily_budget
-    if has_several_users(settings):
+    if settings.has_several_users():
         half = (limit + 1) // 2
         own = RateLimit("evaluation_budget", f"{SCOPE}:{ctx.principal}", half, LONGEST_DAY_SECONDS, since=since)
         if not await take_slot(ctx, own):

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import SettingsError
-from sophon.settings import Settings, find_dangerous_settings
+from sophon.settings import Settings
 from sophon.testing import VirtualClock
 from sophon_hosting.client_api.authentication.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator, Unauthorized
+from sophon_hosting.dangerous_settings.finder import find_dangerous_settings
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 CLOCK = VirtualClock(auto=False)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from sophon.settings.loader import load_settings
+from sophon_hosting.settings.channels import ChannelsSettings
 from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN
 from tests.channels.telegram.bot_api import BotApi
 from tests.channels.telegram.conftest import api as api
@@ -91,7 +92,7 @@ async def test_a_pipe_with_options_sets_up_a_webhook_and_keeps_what_was_there(ap
     assert written["Other"] == 1
     assert list(written["Sophon"]["channels"]) == ["telegram"]
     settings = load_settings(folder=tmp_path, environment={})
-    telegram = settings.channels.telegram
+    telegram = settings.section(ChannelsSettings).telegram
     assert (telegram.mode, telegram.group_policy, settings.public_url) == ("Webhook", "All", "https://chat.example")
     assert telegram.webhook_secret is not None
     assert len(telegram.webhook_secret.resolve({}) or "") == 43

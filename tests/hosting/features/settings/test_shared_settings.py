@@ -23,6 +23,7 @@ from sophon_hosting.features.settings.shared_settings import (
     SharedSettings,
     share_change,
 )
+from sophon_hosting.settings.logging import LoggingSettings
 from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
@@ -120,7 +121,11 @@ async def test_a_value_that_this_version_refuses_hinders_neither_a_start_nor_oth
     second = await processes.join("second")
     await first.change("Logging.Level", "Warning", by="ada")
     await processes.shared[1].apply_changes()
-    assert second.loaded.settings.logging.level == first.loaded.settings.logging.level == "Warning"
+    assert (
+        second.loaded.settings.section(LoggingSettings).level
+        == first.loaded.settings.section(LoggingSettings).level
+        == "Warning"
+    )
     assert caplog.text.count("is not taken") == 2  # once at each process
 
 

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from sophon.settings import HubSettings
 from sophon_hosting.http.connections.limits import ConnectionLimits, max_connections_for_files
+from sophon_hosting.settings.hub import HubSettings
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.settings import Settings
+from sophon.settings.root import load_settings_type
 from sophon.settings.sources.layers import SettingsLayer, find_source, merge_layers, normalize_keys
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)
@@ -66,7 +66,7 @@ def test_a_secret_is_replaced_as_a_whole():
 
 def test_both_spellings_of_a_key_are_one_key():
     values = {"hub": {"port": 1}, "Budget": {"providers": {"max_depth": {"daily_tokens": 2}}}, "Unknown": {"port": 1}}
-    assert normalize_keys(Settings, values) == {
+    assert normalize_keys(load_settings_type(), values) == {
         "Hub": {"Port": 1},
         "Budget": {"Providers": {"max_depth": {"DailyTokens": 2}}},
         "Unknown": {"port": 1},

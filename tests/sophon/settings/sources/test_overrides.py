@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from sophon.settings import Settings
+from sophon.settings.root import load_settings_type
 from sophon.settings.sources.layers import merge_layers
 from sophon.settings.sources.overrides import layers_from_environment, layers_from_pairs
 
 
 def variables(environment: dict[str, str]) -> dict[str, Any]:
-    layers, problems = layers_from_environment(Settings, environment)
+    layers, problems = layers_from_environment(load_settings_type(), environment)
     assert problems == []
     return merge_layers(layers)
 
@@ -59,13 +59,15 @@ def test_other_variables_are_not_ours():
     [["Hub.Port=9"], ["Hub:Port=9"], ["--Hub:Port=9"], ["sophon.hub.port=9"], {"Hub.Port": 9}, {"hub:PORT": "9"}],
 )
 def test_a_pair_may_be_written_in_several_ways(overrides: Any):
-    layers, problems = layers_from_pairs(Settings, overrides)
+    layers, problems = layers_from_pairs(load_settings_type(), overrides)
     assert problems == []
     assert merge_layers(layers) == {"Hub": {"Port": 9}}
 
 
 def test_a_value_may_hold_any_sign():
-    layers, _ = layers_from_pairs(Settings, ["Store.Url=sqlite:///a=b.c:d", "Budget:Providers:gpt.5:MonthlyCost=1.5"])
+    layers, _ = layers_from_pairs(
+        load_settings_type(), ["Store.Url=sqlite:///a=b.c:d", "Budget:Providers:gpt.5:MonthlyCost=1.5"]
+    )
     assert merge_layers(layers) == {
         "Store": {"Url": "sqlite:///a=b.c:d"},
         "Budget": {"Providers": {"gpt.5": {"MonthlyCost": 1.5}}},
@@ -73,5 +75,5 @@ def test_a_value_may_hold_any_sign():
 
 
 def test_of_two_pairs_for_one_setting_the_later_wins():
-    layers, _ = layers_from_pairs(Settings, ["Hub.Port=1", "Hub.Port=2"])
+    layers, _ = layers_from_pairs(load_settings_type(), ["Hub.Port=1", "Hub.Port=2"])
     assert merge_layers(layers) == {"Hub": {"Port": 2}}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sophon.errors import SettingsError
 from sophon.settings import Settings
 from sophon.settings.types.field_types import format_duration, parse_duration
+from sophon_hosting.settings.channels import ChannelsSettings
 
 
 @pytest.mark.parametrize(
@@ -45,8 +46,8 @@ def test_a_choice_may_be_written_in_any_case():
 
 def test_ids_of_platforms_may_be_written_as_numbers():
     settings = Settings.from_mapping({"Channels": {"Telegram": {"AllowFrom": [4711, "@ada"], "AllowedGroups": [-100]}}})
-    assert settings.channels.telegram.allow_from == ("4711", "@ada")
-    assert settings.channels.telegram.allowed_groups == ("-100",)
+    assert settings.section(ChannelsSettings).telegram.allow_from == ("4711", "@ada")
+    assert settings.section(ChannelsSettings).telegram.allowed_groups == ("-100",)
 
 
 @pytest.mark.parametrize("address", ["ftp://host", "host:80", "http://", "http://[::1", ""])

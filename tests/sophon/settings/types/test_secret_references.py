@@ -8,6 +8,8 @@ from pydantic import ValidationError
 
 from sophon.errors import SettingsError
 from sophon.settings import Secret, SecretUrl, Settings, load_settings, redact_settings
+from sophon_hosting.settings.channels import ChannelsSettings
+from sophon_hosting.settings.hub import HubSettings
 
 HUSH = "hunter2-topsecret"
 
@@ -50,8 +52,8 @@ def test_a_relative_path_counts_from_the_folder_of_the_settings(tmp_path: Path):
     variables = {"SOPHON__Channels__Telegram__Token": '{"$file": "token"}'}
     settings = load_settings(folder=tmp_path, environment=variables)
     assert settings.providers[0].keys[0].resolve({}) == "from a file"
-    assert settings.channels.telegram.token is not None
-    assert settings.channels.telegram.token.resolve({}) == "from a file"
+    assert settings.section(ChannelsSettings).telegram.token is not None
+    assert settings.section(ChannelsSettings).telegram.token.resolve({}) == "from a file"
 
 
 def test_a_plain_text_is_allowed_and_known_as_one():
@@ -69,11 +71,11 @@ def test_nothing_shows_a_plain_secret():
         str(settings.model_dump()),
         settings.model_dump_json(),
         json.dumps(redact_settings(settings)),
-        f"{settings.hub.users[0].token} {settings.hub.users[0].token!r}",
+        f"{settings.section(HubSettings).users[0].token} {settings.section(HubSettings).users[0].token!r}",
         str(vars(settings)),
     ]
     assert HUSH not in "".join(shown)
-    assert settings.hub.users[0].token.resolve({}) == HUSH
+    assert settings.section(HubSettings).users[0].token.resolve({}) == HUSH
 
 
 def test_a_reference_is_shown_as_it_is_written():

@@ -3,8 +3,9 @@
 import pytest
 
 from sophon.errors import SettingsError
-from sophon.settings import Settings, find_dangerous_settings
-from sophon.settings.user_ids import find_look_alikes
+from sophon.settings import Settings
+from sophon_hosting.dangerous_settings.finder import find_dangerous_settings
+from sophon_hosting.settings.user_ids import find_look_alikes
 
 
 def settings(*user_ids: str) -> Settings:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from sophon.settings import Settings, find_dangerous_settings, list_dangers
-from sophon.settings.danger_catalog import guard_danger_id, list_default_guards
+from sophon.settings import Settings
+from sophon_hosting import dangerous_settings
+from sophon_hosting.dangerous_settings.catalog import guard_danger_id, list_dangers, list_default_guards
+from sophon_hosting.dangerous_settings.finder import find_dangerous_settings
 
-ROOT = Path(__file__).parents[3]
 ADA = {"Id": "ada", "Token": "a-long-token-of-ada", "Operator": True}
 BOB = {"Id": "bob", "Token": "a-long-token-of-bob"}
 TELEGRAM = {"Enabled": True, "Token": "t"}
@@ -169,7 +170,7 @@ def test_a_link_to_the_root_is_seen_through(tmp_path: Path) -> None:
 
 
 def test_every_id_of_the_catalog_is_that_of_a_finding_and_the_other_way_round() -> None:
-    source = (ROOT / "sophon" / "settings" / "dangerous_settings.py").read_text()
-    yielded = set(re.findall(r'DangerousSetting\(\s*"(\w+)"', source))
+    sources = [path.read_text() for path in Path(dangerous_settings.__file__).parent.glob("*.py")]
+    yielded = {name for source in sources for name in re.findall(r'DangerousSetting\(\s*"(\w+)"', source)}
     guards = {guard_danger_id(field) for field in list_default_guards()}
     assert yielded | guards == set(list_dangers())
