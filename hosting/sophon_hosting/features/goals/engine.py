@@ -63,7 +63,7 @@ class GoalEngine:
         services = host.services
         self._settings = services.settings.section(GoalsSettings)
         self._clock = services.clock
-        self._goals = stored_goals(services.store)
+        self._goals = stored_goals(host_store(services))
         self._event_bus, self._leadership = host.event_bus, host.membership.leadership
         planner = GoalPlanner(services, review=self._settings.review, pipelines=host.pipelines)
         self._work = GoalWork(host, planner, self.wake, check_owner)
@@ -211,7 +211,7 @@ class GoalWork:
         services = host.services
         self._check_owner = check_owner
         self._host, self._settings, self._clock = host, services.settings.section(GoalsSettings), services.clock
-        saver = GoalSaver(stored_goals(services.store), host.event_bus, services.clock)
+        saver = GoalSaver(stored_goals(host_store(services)), host.event_bus, services.clock)
         self.save = saver.save
         governor = ResourceGovernor(host_store(services).rate_windows, services.clock, self._settings.limits)
         self._plans = PlanWork(host, planner, governor, saver, wake)

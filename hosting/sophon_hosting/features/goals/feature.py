@@ -13,6 +13,7 @@ from sophon_hosting.features.goals.retention import delete_ended_goals
 from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.steps.step_option import leave_out_steps
 from sophon_hosting.features.goals.stored_goals import stored_goals
+from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:
     from sophon.tools.tool import Tool
@@ -29,7 +30,7 @@ def create_goal_deletion(services: Services, events: "EventCommitter") -> "GoalD
     """Return what ends the goals of a session that is being deleted: also with goals off, as some may be stored."""
     from sophon_hosting.features.goals.deletion import GoalDeletion  # lazy: only a host needs it
 
-    return GoalDeletion(stored_goals(services.store), events, services.clock)
+    return GoalDeletion(stored_goals(host_store(services)), events, services.clock)
 
 
 def create_use_recorder(services: Services) -> "RecordUse | None":

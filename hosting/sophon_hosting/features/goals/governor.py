@@ -118,7 +118,7 @@ async def find_agent_refusal(services: Services, user: str) -> str:
 
 async def count_running_agents(services: Services, user: str) -> int:
     """Return how many agents work for a user unattended and wait for nobody. Raises StoreError."""
-    live = await stored_goals(services.store).list(owner=user, states=ACTIVE, limit=MAX_COUNTED)
+    live = await stored_goals(host_store(services)).list(owner=user, states=ACTIVE, limit=MAX_COUNTED)
     steps = [node for goal in live for node in list_running(goal.nodes) if not node.tool and not node.waits]
     scheduled: list[str] = []
     statuses: tuple[RunStatus, ...] = ("queued", "running")  # one that was accepted a moment before is queued

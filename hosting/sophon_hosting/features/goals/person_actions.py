@@ -11,7 +11,6 @@ from typing import Any, Final
 from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, InputError, NotFound, StoreError
 from sophon.goal_autonomy import limit_autonomy, parse_autonomy
-from sophon.stores.contract import Store
 from sophon_hosting.events.event_committer import EventCommitter
 from sophon_hosting.features.goals.goal_writer import GoalWriter
 from sophon_hosting.features.goals.rules.budget import GoalBudget
@@ -25,6 +24,7 @@ from sophon_hosting.features.goals.rules.goal import (
 from sophon_hosting.features.goals.rules.next_step import resume_by_person
 from sophon_hosting.features.goals.settings import GoalBudgetSettings, GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
+from sophon_hosting.store.contract import HostStore
 
 MAX_ATTEMPTS: Final = 8
 """Attempts to change a goal that somebody else changes meanwhile."""
@@ -33,7 +33,7 @@ MAX_ATTEMPTS: Final = 8
 class GoalCommands:
     """Changes goals of a store; `events` publishes the event of every transition, which is stored with it."""
 
-    def __init__(self, store: Store, clock: Clock, settings: GoalsSettings, events: EventCommitter) -> None:
+    def __init__(self, store: HostStore, clock: Clock, settings: GoalsSettings, events: EventCommitter) -> None:
         self._sessions, self._goals, self._clock, self._settings = store.sessions, stored_goals(store), clock, settings
         self._writer = GoalWriter(self._goals, events)
 

@@ -99,7 +99,7 @@ async def goals_create(
 )
 async def goals_list(ctx: Context) -> list[dict[str, object]]:
     """List the goals of this user, newest first."""
-    found = await stored_goals(ctx.services.store).list(owner=ctx.principal, limit=MAX_LISTED * 2)
+    found = await stored_goals(host_store(ctx.services)).list(owner=ctx.principal, limit=MAX_LISTED * 2)
     return [_summarize(goal) for goal in found if goal.state != "archived"][:MAX_LISTED]
 
 
@@ -174,7 +174,7 @@ def _commands(ctx: Context) -> GoalCommands:
     services = ctx.services
     sink = services.events
     events = sink if isinstance(sink, EventCommitter) else EmittingCommitter(ctx.emit)
-    return GoalCommands(services.store, services.clock, services.settings.section(GoalsSettings), events)
+    return GoalCommands(host_store(services), services.clock, services.settings.section(GoalsSettings), events)
 
 
 async def _run(change: Awaitable[Goal]) -> Goal:

@@ -50,7 +50,7 @@ class ScheduleFiring:
 
     def __init__(self, host: Host, check_owner: CheckOwner) -> None:
         self._host, self._check_owner = host, check_owner
-        self._store, self._clock = stored_schedules(host.services.store), host.services.clock
+        self._store, self._clock = stored_schedules(host_store(host.services)), host.services.clock
         self._settings = host.services.settings.section(SchedulesSettings)
         self._governor = find_governor(host.services)
 

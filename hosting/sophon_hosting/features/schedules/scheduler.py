@@ -34,7 +34,7 @@ class Scheduler:
     def __init__(self, host: Host, check_owner: CheckOwner) -> None:
         self._leadership = host.membership.leadership
         self._clock, self._health = host.services.clock, host_store(host.services).health
-        self._store, self._firing = stored_schedules(host.services.store), ScheduleFiring(host, check_owner)
+        self._store, self._firing = stored_schedules(host_store(host.services)), ScheduleFiring(host, check_owner)
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._store.watch(self._changed.set)

@@ -160,7 +160,7 @@ async def schedules_remove(ctx: Context, name: str) -> str:
         name: Its id, as schedules.list shows it, or its title.
     """
     schedule = await _find_own(ctx, name)
-    await stored_schedules(ctx.services.store).remove(schedule.id)
+    await stored_schedules(host_store(ctx.services)).remove(schedule.id)
     _announce(ctx, schedule, "removed")
     return f"Schedule {schedule.id} ({schedule.title!r}) is removed."
 
@@ -228,8 +228,8 @@ def _comes_from_client(ctx: Context) -> bool:
 async def _list_visible(ctx: Context) -> list[Schedule]:
     """Return the schedules that may be shown in this turn: a group sees nothing of what a person has elsewhere."""
     if ctx.group:
-        return await stored_schedules(ctx.services.store).list(session_id=ctx.session_id)
-    return await stored_schedules(ctx.services.store).list(owner=ctx.principal)
+        return await stored_schedules(host_store(ctx.services)).list(session_id=ctx.session_id)
+    return await stored_schedules(host_store(ctx.services)).list(owner=ctx.principal)
 
 
 async def _find_own(ctx: Context, name: str) -> Schedule:

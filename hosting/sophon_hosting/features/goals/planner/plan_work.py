@@ -18,6 +18,7 @@ from sophon_hosting.features.goals.rules.budget import find_exhausted
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
+from sophon_hosting.store.contract import host_store
 
 log = logging.getLogger("sophon")
 
@@ -42,7 +43,7 @@ class PlanWork:
         self._planner, self._governor, self._saver, self._wake = planner, governor, saver, wake
         self._settings = services.settings.section(GoalsSettings)
         self._clock = services.clock
-        self._goals = stored_goals(services.store)
+        self._goals = stored_goals(host_store(services))
         self._plans: dict[str, asyncio.Task[None]] = {}
 
     async def stop(self) -> None:
