@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.security import redact
-from sophon.settings.changeable import CHANGEABLE
+from sophon.settings.changeable import list_changeable
 from sophon.settings.json_schema import JsonSchemaObject, resolve_definition, settings_schema
 from sophon.settings.loader import LoadedSettings
 from sophon.settings.root import Settings, redact_settings
@@ -57,7 +57,7 @@ def _rows(
         choices = tuple(str(each) for each in field.get("enum", ()))
         description = str(field["description"])
         source = loaded.find_source(here) if value == before else f"the chain {loaded.settings.chain.name}"
-        yield SettingRow(name, _redact(cast(object, value)), source, description, name in CHANGEABLE, choices)
+        yield SettingRow(name, _redact(cast(object, value)), source, description, name in list_changeable(), choices)
 
 
 def _redact(value: object) -> object:

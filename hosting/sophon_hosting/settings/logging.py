@@ -10,6 +10,8 @@ from sophon.settings.types.section import Field
 class LoggingSettings(RootSection, key="Logging", description="Logging of the host."):
     """Logging of the host to standard error."""
 
+    changeable = ("level",)
+
     level: Annotated[Literal["Debug", "Info", "Warning", "Error"], CaseInsensitive()] = Field(
         default="Info", description="Minimum level that is logged."
     )

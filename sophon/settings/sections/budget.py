@@ -39,6 +39,8 @@ class TurnLimits(NamedTuple):
 class TurnBudgetSettings(SettingsSection):
     """Budget of one turn, including the steps of its plan; null means no limit."""
 
+    changeable = ("tokens", "cost", "tool_calls", "active_time")
+
     tokens: WholeNumber | None = Field(
         default=1_000_000, ge=1, description="Input and output tokens; null means no limit."
     )

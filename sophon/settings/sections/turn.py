@@ -31,6 +31,8 @@ RiskSetting = Annotated[Literal["None", "Low", "Medium", "High", "Critical"], Ca
 class AgentExecutionSettings(SettingsSection):
     """Limits on the execution of one turn."""
 
+    changeable = ("max_tool_iterations", "max_execution_time", "plan_max_steps")
+
     max_tool_iterations: WholeNumber = Field(
         default=100,
         ge=1,
@@ -82,6 +84,8 @@ class AgentExecutionSettings(SettingsSection):
 
 class ContextWindowSettings(SettingsSection):
     """Compaction of the conversation to the model's context window, or to a budget."""
+
+    changeable = ("trigger",)
 
     strategy: Annotated[Literal["Summary", "MiddleDrop", "Relevant"], CaseInsensitive()] = Field(
         default="Summary",
@@ -146,6 +150,8 @@ class ContextWindowSettings(SettingsSection):
 class ToolFilterSettings(SettingsSection):
     """Number of tools offered to a model."""
 
+    changeable = ("top",)
+
     top: WholeNumber = Field(
         default=10, ge=1, description="Tools offered per turn, including the two that are always offered."
     )
@@ -153,6 +159,8 @@ class ToolFilterSettings(SettingsSection):
 
 class PlanningSettings(SettingsSection):
     """When a request is planned, and how the steps of the plan run."""
+
+    changeable = ("mode", "max_depth")
 
     mode: Annotated[Literal["Auto", "LlmDecides", "Always", "Never"], CaseInsensitive()] = Field(
         default="Auto", description="What decides on planning: a score of the text, the model, or always or never."

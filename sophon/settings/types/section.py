@@ -102,6 +102,9 @@ class SettingsSection(metaclass=SectionType):
         "allow_inf_nan": False,
     }
 
+    changeable: ClassVar[tuple[str, ...]] = ()
+    """Python names of the settings that an operator may change while the host runs: `sophon.settings.changeable`."""
+
     model_fields_set: ClassVar[frozenset[str]] = NONE_SET
     """Python names of the settings that were given and not left to their defaults; each instance has its own."""
 
@@ -114,6 +117,8 @@ class SettingsSection(metaclass=SectionType):
         foreign = [each.name for each in _declared(cls) if "description" not in each.metadata]
         if foreign:
             raise TypeError(f"{cls.__name__}.{foreign[0]}: declare it with `Field` of sophon.settings.types.section")
+        if unknown := set(cls.changeable).difference(cls.model_fields):
+            raise TypeError(f"{cls.__name__}.changeable names {unknown.pop()!r}, which is no setting of it")
 
     def __init__(self, **values: Any) -> None:
         """Make the section of defaults and `values`. Raises pydantic's ValidationError."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sophon.composition.configured_secrets import collect_secrets
 from sophon.errors import InputError, NotFound, SettingsError
 from sophon.services import Services
-from sophon.settings.changeable import CHANGEABLE, split_changeable
+from sophon.settings.changeable import list_changeable, split_changeable
 from sophon.settings.loader import LoadedSettings
 from sophon.settings.root import Settings
 from sophon.settings.saved_settings import remove_value, set_value
@@ -90,7 +90,7 @@ class LiveSettings:
         """
         loaded = self.loaded.with_saved(values)
         before, after = (each.settings.model_dump(mode="json", by_alias=True) for each in (self.loaded, loaded))
-        changed = [path for path in CHANGEABLE if _find(before, path) != _find(after, path)]
+        changed = [path for path in list_changeable() if _find(before, path) != _find(after, path)]
         if values != self.loaded.saved.read():
             try:
                 self.loaded.saved.write(values)

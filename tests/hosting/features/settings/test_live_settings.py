@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from sophon import Services
-from sophon.settings.changeable import CHANGEABLE
+from sophon.settings.changeable import list_changeable
 from sophon.settings.loader import load_with_layers
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.store.sql_host_store import SqlHostStore
@@ -27,7 +27,7 @@ async def test_each_setting_says_where_it_comes_from(start: Callable[..., Any]) 
     assert (found["ToolFilter.Top"]["value"], found["ToolFilter.Top"]["source"]) == (7, "SOPHON__ToolFilter__Top")
     assert found["Planning.Mode"]["source"].endswith("appsettings.json")
     assert (found["Planning.MaxDepth"]["value"], found["Planning.MaxDepth"]["source"]) == (3, None)
-    assert {path for path, each in found.items() if each["can_change"]} == set(CHANGEABLE)
+    assert {path for path, each in found.items() if each["can_change"]} == set(list_changeable())
 
 
 async def test_a_constant_of_the_chain_is_shown_as_what_is_in_force(start: Callable[..., Any]) -> None:
@@ -85,7 +85,7 @@ VALUES: dict[str, tuple[Any, Any]] = {
 
 
 def test_every_setting_that_can_change_is_tried() -> None:
-    assert set(VALUES) == set(CHANGEABLE)
+    assert set(VALUES) == set(list_changeable())
 
 
 async def test_each_of_them_holds_for_the_next_turn_and_after_a_restart(start: Callable[..., Any]) -> None:
