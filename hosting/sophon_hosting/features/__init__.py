@@ -35,7 +35,7 @@ FEATURES: Final = (
 """Packages of this package, in the order of the documentation, each with an object FEATURE in `feature.py`.
 
 Names and no imports: a feature may ask for all of them, as the list of the tools of a host does, and the command line
-reads the commands of each, COMMANDS in its package.
+reads the commands of each, COMMANDS in its package, as settings are read with its sections, SETTINGS in its package.
 """
 
 FEATURES_GROUP: Final = "sophon.features"

@@ -52,7 +52,11 @@ async def visit() -> dict[str, Any]:
         finally:
             await server.shutdown(0)
     running.append(recorder.is_running)
+    without = Services(
+        store=SqlHostStore("memory://"), models=FunctionModel(answer), settings={"Load": {"Enabled": False}}
+    )
     return {
+        "measured_if_off": HostServer(without, {}).host.feature_services.find(LOAD_RECORDER) is not None,
         "known": known,
         "status": answered.status_code,
         "answer": answered.json(),

@@ -119,5 +119,16 @@ def test_its_event_is_known_with_the_features_and_goes_to_operators(visit: dict[
     assert visit["events"] == [["load_measured", "operators", ["load", "run_id", "session_id", "task_id"]]]
 
 
+def test_its_setting_is_described_and_set_like_those_of_the_host(installed: Path) -> None:
+    described = json.loads(run(installed, "-m", "sophon_hosting.cli", "config", "schema"))
+    assert described["properties"]["Sophon"]["properties"]["Load"]["default"] == {"Enabled": True}
+    shown = json.loads(run(installed, "-m", "sophon_hosting.cli", "--set", "Load.Enabled=false", "config", "show"))
+    assert shown["Sophon"]["Load"] == {"Enabled": False}
+
+
+def test_its_service_does_not_exist_where_it_is_switched_off(visit: dict[str, Any]) -> None:
+    assert visit["measured_if_off"] is False
+
+
 def test_its_service_runs_from_the_start_of_the_host_to_its_end(visit: dict[str, Any]) -> None:
     assert visit["running"] == [False, True, False]

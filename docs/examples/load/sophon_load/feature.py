@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from sophon_hosting.feature_services import ServiceKey
 from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
+from sophon_load.settings import LoadSettings
 
 if TYPE_CHECKING:
     from sophon import Services
@@ -15,7 +16,8 @@ LOAD_RECORDER: "Final[ServiceKey[LoadRecorder]]" = ServiceKey("load.recorder")
 
 
 def _create_recorder(process: HostProcess) -> "LoadRecorder | None":
-    if not process.serves_clients:  # a worker, which nobody can ask
+    # A worker serves nobody who could ask.
+    if not process.serves_clients or not process.services.settings.section(LoadSettings).enabled:
         return None
     from sophon_load.recorder import LoadRecorder  # lazy: only a host that is served needs it
 
