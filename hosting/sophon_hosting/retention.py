@@ -9,8 +9,7 @@ from typing import Protocol, TypeAlias
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.failure_log import log_failure
-from sophon.security.shield.evaluation_day import LONGEST_DAY_SECONDS
-from sophon.settings import GuardsSettings, Settings
+from sophon.settings import Settings
 from sophon.stores.sessions.contract import SessionStore
 from sophon_hosting.settings.retention import RetentionSettings
 from sophon_hosting.store.contract import HostStore
@@ -121,8 +120,6 @@ class RetentionSweep:
             "inbound_keys": await store.runs.expire_keys(internal),
             "journal_entries": await store.runs.expire_journal(internal),
             "approvals": await store.approvals.expire(internal),
-            "rate_events": await store.rate_windows.expire(now - find_longest_window(self._settings.guards)),
-            "grants": await store.grants.expire(internal),
         }
 
     async def _sweep_settings(self, now: datetime) -> dict[str, int]:
@@ -135,7 +132,6 @@ class RetentionSweep:
             before = now - timedelta(days=settings.runs)
             deleted["runs"] = await store.runs.expire(before)
             deleted["dead_letters"] = await store.outbox.expire_dead(before)
-            deleted["sub_agents"] = await store.sub_agents.expire(before)
         return deleted
 
     async def _delete_sessions(self, before: datetime) -> int:
@@ -146,14 +142,6 @@ class RetentionSweep:
             if not any(results):  # all of them have been used since
                 break
         return deleted
-
-
-def find_longest_window(guards: GuardsSettings) -> timedelta:
-    """Return for how long the times of rate-limited events are needed: a day at least, for the budget of evaluations.
-
-    A chain may have an evaluator that the settings of the host do not show.
-    """
-    return max(guards.rate_limit.find_longest_period(), timedelta(seconds=LONGEST_DAY_SECONDS))
 
 
 def format_counts(counts: Mapping[str, int]) -> str:

@@ -1,7 +1,8 @@
-"""Feature declaration: guards: the policy and the audit log."""
+"""Feature declaration: guards: the policy, the audit log, and the times of rate limits."""
 
 import os
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from sophon.services import Services
@@ -12,6 +13,7 @@ from sophon_hosting.settings.retention import RetentionSettings
 from sophon_hosting.store.contract import host_store
 
 if TYPE_CHECKING:
+    from sophon.settings import Settings
     from sophon_hosting.retention import SweptStore
 
 
@@ -27,9 +29,21 @@ def _list_loops(services: Services, membership: GroupMembership) -> Iterator[Bac
 
 
 async def _sweep(swept: "SweptStore") -> Mapping[str, int]:
-    """Delete old entries of the audit log."""
-    days = swept.settings.section(RetentionSettings).audit
-    return {} if days is None else {"audit_entries": await swept.store.audit.expire(swept.before(days))}
+    """Delete the times of rate-limited events that no window needs, and old entries of the audit log."""
+    deleted = {"rate_events": await swept.store.rate_windows.expire(swept.now - find_longest_window(swept.settings))}
+    if (days := swept.settings.section(RetentionSettings).audit) is not None:
+        deleted["audit_entries"] = await swept.store.audit.expire(swept.before(days))
+    return deleted
+
+
+def find_longest_window(settings: "Settings") -> timedelta:
+    """Return for how long the times of rate-limited events are needed: a day at least, for the budget of evaluations.
+
+    A chain may have an evaluator that the settings of the host do not show.
+    """
+    from sophon.security.shield.evaluation_day import LONGEST_DAY_SECONDS  # lazy: only a sweep needs it
+
+    return max(settings.guards.rate_limit.find_longest_period(), timedelta(seconds=LONGEST_DAY_SECONDS))
 
 
 FEATURE: Final = Feature(
