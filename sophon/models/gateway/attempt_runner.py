@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from contextlib import AbstractContextManager
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.cancellation import Cancellation
 from sophon.errors import AuthenticationFailed, ModelError, Overloaded, ProviderUnavailable, RateLimited
 from sophon.events import AgentStatus, Emit, ModelAttempt
@@ -29,6 +31,27 @@ class AttemptRecord(NamedTuple):
     detail: str = ""
 
 
+Pauses: TypeAlias = Callable[[], AbstractContextManager[object]]
+"""Returns a context manager for a wait before a retry."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayCall:
+    """One call of the gateway, on whichever candidate: who meters, hears and may stop it; see `ModelGateway.call`.
+
+    `rate_limit_waits` says how often a rate limit is waited out while another candidate can be called; None: short
+    waits only.
+    """
+
+    meter: Meter | None
+    emit: Emit | None
+    check: Callable[[], None] | None
+    output_latch: OutputLatch | None
+    cancellation: Cancellation
+    rate_limit_waits: int | None
+    pauses: Pauses
+
+
 class AttemptRunner:
     """Runs the attempts of one call on a candidate and keeps their records; the retry loop is built on it.
 
@@ -38,51 +61,36 @@ class AttemptRunner:
     its timeout has timed out.
     """
 
-    __slots__ = (
-        "_cancellation",
-        "_candidate",
-        "_check",
-        "_context",
-        "_emit",
-        "_following",
-        "_meter",
-        "_output_latch",
-        "records",
-    )
+    __slots__ = ("_call", "_candidate", "_context", "_following", "records")
 
     def __init__(
         self,
         candidate: Candidate,
         following: Sequence[Candidate],
         gateway_dependencies: GatewayDependencies,
-        meter: Meter | None,
-        emit: Emit | None,
-        check: Callable[[], None] | None,
-        output_latch: OutputLatch | None,
-        cancellation: Cancellation,
+        call: GatewayCall,
         records: Sequence[AttemptRecord] = (),
     ) -> None:
         self._candidate, self._following = candidate, following
         self._context = gateway_dependencies
-        self._meter, self._emit, self._check = meter, emit, check
-        self._output_latch, self._cancellation = output_latch, cancellation
+        self._call = call
         self.records = records
         """What became of the attempts, also of those on earlier candidates; a first one that succeeds leaves none."""
 
     @property
     def has_output(self) -> bool:
         """Whether text has reached the caller, after which nothing is repeated."""
-        return self._output_latch is not None and self._output_latch.has_output
+        return self._call.output_latch is not None and self._call.output_latch.has_output
 
     async def run_attempt(self, request: ModelRequest, key: str | None) -> ModelResponse:
         """Call the model once. Raises the provider's error as a ModelError, and BudgetExceeded from the meter."""
         candidate = self._candidate
-        await self._cancellation.checkpoint(self._context.clock)
-        if self._check is not None:
-            self._check()
+        await self._call.cancellation.checkpoint(self._context.clock)
+        if self._call.check is not None:
+            self._call.check()
         attempt = self._open_attempt(request, key)
-        if self._meter is not None:
-            attempt.reservation = await self._meter.reserve(attempt.request, attempt.count_input())
+        if self._call.meter is not None:
+            attempt.reservation = await self._call.meter.reserve(attempt.request, attempt.count_input())
         candidate.provider.attempts += 1
         propagated = PROPAGATED.get()
         if propagated is not None:
@@ -100,7 +108,7 @@ class AttemptRunner:
             check_reply_size(response, output.size.max_bytes)
         except asyncio.CancelledError as error:
             stopped_by_listener = attempt.tap is not None and attempt.tap.listener_error is error
-            if self._cancellation.is_requested or stopped_by_listener:
+            if self._call.cancellation.is_requested or stopped_by_listener:
                 self._record(attempt, "cancelled", await attempt.charge())
                 raise
             own = _own_cancellation_error(candidate, self.has_output)
@@ -119,14 +127,14 @@ class AttemptRunner:
         if request.max_reply_bytes is not None and request.max_reply_bytes < most:
             most = request.max_reply_bytes
         tap, output = None, AttemptOutput(size=ReplySize(most))
-        if self._output_latch is not None:
-            self._output_latch.restart()
+        if self._call.output_latch is not None:
+            self._call.output_latch.restart()
         if request.on_text is not None:
-            streamed = ReplySize(most)
-            tap = StreamTap(request.on_text, self._check, streamed, self._context.clock.monotonic)
+            streamed, check, now = ReplySize(most), self._call.check, self._context.clock.monotonic
+            tap = StreamTap(request.on_text, check, streamed, now)
             reasoning_tap = None
             if request.on_reasoning is not None:
-                reasoning_tap = StreamTap(request.on_reasoning, self._check, streamed, self._context.clock.monotonic)
+                reasoning_tap = StreamTap(request.on_reasoning, check, streamed, now)
                 tap.reasoning = reasoning_tap
             request = request.copy_with(on_text=tap, on_reasoning=reasoning_tap, key=key, output=output)
         elif request.output is None:
@@ -135,8 +143,8 @@ class AttemptRunner:
             # A copy, so that a request kept from an earlier attempt still shows the key and the notes of that attempt.
             request = request.copy_with(key=key, output=output)
         alternative = self._seconds_to_alternative() if self._following else NEVER
-        on_silence = self._report_silence if self._emit is not None else None
-        return Attempt(request, output, tap, self._meter, self._context, self._find_limits(alternative), on_silence)
+        limits, on_silence = self._find_limits(alternative), self._report_silence if self._call.emit else None
+        return Attempt(request, output, tap, self._call.meter, self._context, limits, on_silence)
 
     def _find_limits(self, seconds_to_alternative: float = NEVER) -> AttemptLimits:
         """Return the limits of an attempt: the provider's own timeouts, else those of the options.
@@ -158,17 +166,17 @@ class AttemptRunner:
         return min((each.seconds_until_usable(now) for each in self._following), default=NEVER)
 
     def _report_silence(self, silent_seconds: float, limit: float | None) -> None:
-        if self._emit is not None:
+        if self._call.emit is not None:
             most = "" if limit is None else f"; it is waited for up to {limit:g} s"
             detail = f"{self._candidate.info.id} has written nothing for {silent_seconds:g} s{most}"
-            self._emit(AgentStatus(status="thinking", detail=detail))
+            self._call.emit(AgentStatus(status="thinking", detail=detail))
 
     def _complete_success(self, attempt: Attempt, response: ModelResponse, usage: Usage) -> ModelResponse:
         """Return the response as a new object, because the model may return the same one again; record the success."""
         request, tap, keys = attempt.request, attempt.tap, self._candidate.provider.keys
         if keys is not None and request.key is not None:
             keys.end_cooldown(request.key, request.model.name)
-        if self._emit is not None or self.records:
+        if self._call.emit is not None or self.records:
             self._record(attempt, "ok", usage)
         if tap is not None:
             # The model did not stream: send its reasoning and its text in one piece each.
@@ -206,8 +214,8 @@ class AttemptRunner:
         model, purpose = attempt.request.model.id, attempt.request.purpose
         key, keys = attempt.request.key, self._candidate.provider.keys
         self.records = [*self.records, AttemptRecord(model, outcome, duration, detail)]
-        if self._emit is not None:
-            self._emit(
+        if self._call.emit is not None:
+            self._call.emit(
                 ModelAttempt(
                     purpose=purpose,
                     model=model,

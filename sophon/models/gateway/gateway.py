@@ -14,11 +14,11 @@ from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, ChainError, MessageTooLarge, ModelError, ModelTimeout, NotFound, SophonError
 from sophon.events import AgentStatus, Emit
 from sophon.messages import Message, Usage
-from sophon.models.gateway.attempt_runner import AttemptRecord, normalise_finish_reason
+from sophon.models.gateway.attempt_runner import AttemptRecord, GatewayCall, Pauses, normalise_finish_reason
 from sophon.models.gateway.fallback_machine import FallbackRun, select_final_error
 from sophon.models.gateway.options import GatewayDependencies, GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
-from sophon.models.gateway.retry_loop import Pauses, RetryLoop
+from sophon.models.gateway.retry_loop import RetryLoop
 from sophon.models.gateway.streaming import OutputLatch
 from sophon.models.model import (
     CURRENT_METER,
@@ -129,9 +129,8 @@ class ModelGateway:
             latch = OutputLatch(request.on_text)
             request = request.copy_with(on_text=latch)
         wrappers = (*layers, *hooks) if request.purpose in LAYERED_PURPOSES else hooks
-        cancellation = cancellation or Cancellation()
-        if meter is None:
-            meter = CURRENT_METER.get()
+        cancellation, meter = cancellation or Cancellation(), CURRENT_METER.get() if meter is None else meter
+        shared = GatewayCall(meter, emit, check, latch, cancellation, rate_limit_waits, pauses)
         loop: RetryLoop | None = None
         available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
         errors: list[SophonError] = []
@@ -142,8 +141,7 @@ class ModelGateway:
         for position, candidate in enumerate(available):
             records = () if loop is None else loop.records
             following = available[position + 1 :]
-            loop = RetryLoop(candidate, following, self._context, meter, emit, check, latch, cancellation, records)
-            loop.rate_limit_waits, loop.pauses = rate_limit_waits, pauses
+            loop = RetryLoop(candidate, following, self._context, shared, records)
             info = candidate.info
             call = _wrap_in_layers(loop, wrappers, info)
             request = _address_request(request, info, limit, is_first=not position)

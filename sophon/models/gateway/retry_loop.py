@@ -1,9 +1,6 @@
 """Retry loop for one candidate: attempts, key rotation, back-off and circuit breaker; drives retry_machine.py."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, ModelTimeout, RateLimited
@@ -43,10 +40,6 @@ class _RetryProgress:
             self.failure = error
 
 
-Pauses: TypeAlias = Callable[[], AbstractContextManager[object]]
-"""Returns a context manager for a wait before a retry."""
-
-
 class RetryLoop(AttemptRunner):
     """Calls one candidate until it answers or the retries are used up.
 
@@ -54,13 +47,7 @@ class RetryLoop(AttemptRunner):
     `Call` inside the call layers, so it may be awaited several times, each time with all its retries.
     """
 
-    __slots__ = ("pauses", "rate_limit_waits")
-
-    rate_limit_waits: int | None
-    """How often a rate limit is waited out while another candidate can be called; None: short waits only."""
-
-    pauses: Pauses
-    """Entered around each wait before a retry."""
+    __slots__ = ()
 
     async def __call__(self, request: ModelRequest) -> ModelResponse:
         """Return the response. Raises the ModelError that ended the loop, or BudgetExceeded if no attempt was made."""
@@ -136,11 +123,11 @@ class RetryLoop(AttemptRunner):
             progress.event = RetryEvent.WAIT_TOO_LONG
             self._announce_pause(progress, seconds)
             return
-        if self._emit is not None:
+        if self._call.emit is not None:
             detail = f"{self._candidate.info.id}: {progress.failure.code}; retrying in {seconds:.1f} s"
-            self._emit(AgentStatus(status="retrying", detail=detail))
+            self._call.emit(AgentStatus(status="retrying", detail=detail))
         progress.rate_limit_waits += isinstance(progress.failure, RateLimited)
-        with self.pauses():
+        with self._call.pauses():
             await self._candidate.provider.wait_unless_reset(self._context.clock.sleep(seconds))
         self._select_key_after_wait(progress)
 
@@ -151,7 +138,7 @@ class RetryLoop(AttemptRunner):
 
     def _longest_wait(self, progress: _RetryProgress, seconds: float) -> float:
         """Return the longest wait before the next attempt; below zero if there must be no wait at all."""
-        waits = self.rate_limit_waits
+        waits = self._call.rate_limit_waits
         if not self._has_alternative(seconds):
             return LAST_CANDIDATE_MAX_WAIT_SECONDS
         if waits is None or not isinstance(progress.failure, RateLimited):
@@ -183,10 +170,10 @@ class RetryLoop(AttemptRunner):
         # At most an hour, whatever the provider asked for: then its key is tried again.
         until = self._context.clock.now() + timedelta(seconds=min(paused or seconds, MAX_COOLDOWN_SECONDS))
         progress.failure.set_unavailable_until(until)
-        if self._emit is not None:
+        if self._call.emit is not None:
             until_text = progress.failure.unavailable_until
             detail = f"{self._candidate.info.id}: {progress.failure.code}; not called again before {until_text}"
-            self._emit(AgentStatus(status="retrying", detail=detail))
+            self._call.emit(AgentStatus(status="retrying", detail=detail))
 
     def _delay(self, progress: _RetryProgress) -> float:
         keys, model = self._candidate.provider.keys, self._candidate.info.name

@@ -135,6 +135,7 @@ class LoopDetector:
         "_tripped",
         "_unmasked",
         "_warned",
+        "is_exhausted",
         "refused_count",
     )
 
@@ -151,11 +152,8 @@ class LoopDetector:
         self._tripped = False
         self._repeats = 0  # calls in a row that repeated an earlier call and its result
         self.refused_count = 0  # calls refused as critical
-
-    @property
-    def is_exhausted(self) -> bool:
+        self.is_exhausted = False
         """Whether the turn must end: the breaker tripped, or too many calls were refused."""
-        return self._tripped or self.refused_count >= self._limits.criticals
 
     def check(self, call: ToolCall, *, problem: str | None = None, polls: bool = False) -> LoopVerdict:
         """Count a call that is about to run and judge it; at level critical or breaker it must not run.
@@ -182,6 +180,7 @@ class LoopDetector:
         self._repeats = 0 if has_progress else self._repeats + 1
         self.refused_count += verdict.level == "critical" and not has_progress
         self._tripped |= verdict.level == "breaker"
+        self.is_exhausted = self._tripped or self.refused_count >= self._limits.criticals
         return verdict
 
     def record(
@@ -235,6 +234,7 @@ class LoopDetector:
         detector._warned.update(dict.fromkeys(data["warned"]))
         detector.refused_count = data["criticals"]
         detector._tripped = data["tripped"]
+        detector.is_exhausted = detector._tripped or detector.refused_count >= detector._limits.criticals
         detector._repeats = data["repeats"]
         return detector
 

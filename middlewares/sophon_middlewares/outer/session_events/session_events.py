@@ -124,7 +124,8 @@ def collect_new_records(ctx: Context) -> list[SessionRecord]:
     kept = [each for each in added if each.role != "assistant" or each.tool_calls or each.content.strip()]
     if len(kept) < len(added):
         ctx.messages[start:] = kept
-    records = [SessionRecord("message", ctx.run_id, without_provider_fields(message)) for message in kept]
+    kept = [each if each.reasoning is None else without_provider_fields(each) for each in kept]
+    records = [SessionRecord("message", ctx.run_id, message) for message in kept]
     if records and ctx.tally.untrusted_sources:
         records[-1].data = {SOURCES_FIELD: list(ctx.tally.untrusted_sources)}
     compaction = None if ctx.get(REDACTED_HISTORY) else ctx.compaction
