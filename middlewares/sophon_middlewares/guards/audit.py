@@ -25,7 +25,7 @@ from sophon_middlewares.guards.judgement import (
 from sophon_middlewares.guards.redaction.model_redaction import is_redacted
 from sophon_middlewares.tool_calls.call_risk import find_call_risk
 from sophon_middlewares.tool_calls.earlier_runs import find_earlier_run
-from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds, take_person_decision
+from sophon_middlewares.tool_calls.escalations import get_round_values, take_person_decision
 
 log = logging.getLogger("sophon.guards")
 
@@ -101,7 +101,7 @@ async def _append_rest(ctx: Context, calls: Sequence[ToolCall], ended: set[str])
 async def _propose(ctx: Context, calls: Sequence[ToolCall]) -> set[str]:
     """Append the calls as proposed, each once; return the ids of those whose outcome is known already."""
     ended = set[str]()
-    appended = _get_appended(ctx)
+    appended = get_round_values(ctx, _APPENDED)
     new: list[ToolCall] = []
     for call in calls:
         earlier = await find_earlier_run(ctx, call) if ctx.resumed else None
@@ -121,7 +121,6 @@ async def _propose(ctx: Context, calls: Sequence[ToolCall]) -> set[str]:
             apply_judgement(ctx, call, "Audit", Judgement("block", GUARD_FAILED, reason))
             take_verdicts(ctx, call.id)
         return ended | {call.id for call in new}
-    forget_earlier_rounds(ctx, appended)
     for call in new:
         appended[call.id] = []
     return ended
@@ -158,7 +157,7 @@ def _build_evaluations(
     ctx: Context, call: ToolCall, verdicts: Sequence[Verdict], *, input: str | None = None
 ) -> list[AuditEvent]:
     """Return the entries of the verdicts that the log does not have yet."""
-    known = _get_appended(ctx).setdefault(call.id, [])
+    known = get_round_values(ctx, _APPENDED).setdefault(call.id, [])
     new = [each for each in verdicts if each.identity not in known]
     known += [each.identity for each in new]
     return [
@@ -238,11 +237,3 @@ def _summarize_result(ctx: Context, result: ToolResult) -> str | None:
         return None
     text = unfence_text(result.text)
     return (cut_redacted if is_redacted(ctx, text) else redact_and_cut)(text, MAX_SUMMARY_CHARACTERS)
-
-
-def _get_appended(ctx: Context) -> dict[str, list[str]]:
-    appended = ctx.get(_APPENDED)
-    if appended is None:
-        appended = dict[str, list[str]]()
-        ctx.put(_APPENDED, appended)
-    return appended

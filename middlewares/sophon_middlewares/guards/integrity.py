@@ -12,7 +12,7 @@ from sophon.messages import ToolCall
 from sophon.security.action_types import find_action_type
 from sophon.security.file_access import find_file_accesses
 from sophon_middlewares.guards.judgement import Guard, Judgement, block_at_execution
-from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import get_round_values
 
 PROPOSED: Key[dict[str, tuple[str, str]]] = Key(
     "integrity.proposed",
@@ -36,11 +36,7 @@ class Integrity(Guard):
 
     def judge(self, ctx: Context, call: ToolCall) -> None:
         """Note what is proposed."""
-        proposed = ctx.get(PROPOSED)
-        if proposed is None:
-            proposed = dict[str, tuple[str, str]]()
-            ctx.put(PROPOSED, proposed)
-        forget_earlier_rounds(ctx, proposed)
+        proposed = get_round_values(ctx, PROPOSED)
         if call.id not in proposed:  # a resumed turn compares with what was proposed before the suspension
             proposed[call.id] = (compute_call_digest(ctx.run_id, call), _digest_named_files(ctx, call))
 

@@ -26,7 +26,7 @@ from sophon.tools.declared_action_types import list_action_types
 from sophon.tools.truncation import truncate
 from sophon_middlewares.guards.description import RuleTable
 from sophon_middlewares.guards.judgement import Guard, Judgement
-from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import get_round_values
 
 _DEMANDED: Key[dict[str, int]] = Key("shield.demanded_tiers", dump=dict, load=dict)
 """Call id -> tier, of the last round."""
@@ -150,11 +150,7 @@ def _find_roots(ctx: Context) -> Sequence[str]:
 
 def demand_tier(ctx: Context, call: ToolCall, tier: int) -> None:
     """Have Shield judge the call in this tier at least; a turn that is resumed demands it again."""
-    demanded = ctx.get(_DEMANDED)
-    if demanded is None:
-        demanded = dict[str, int]()
-        ctx.put(_DEMANDED, demanded)
-    forget_earlier_rounds(ctx, demanded)
+    demanded = get_round_values(ctx, _DEMANDED)
     demanded[call.id] = max(tier, demanded.get(call.id, 0))
 
 

@@ -15,7 +15,7 @@ from sophon.security import redact
 from sophon.security.action_types import find_action_type
 from sophon.security.authorization.capability_levels import find_capability_level
 from sophon.tools.result_limit import limit_result
-from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import get_round_values
 from sophon_middlewares.tool_calls.fast_path_call import is_fast_path
 from sophon_middlewares.tool_calls.tool_limits import max_result_characters
 
@@ -70,11 +70,7 @@ class Simulation:
         return self._simulate(ctx, call)
 
     async def _simulate(self, ctx: Context, call: ToolCall) -> None:
-        advice = ctx.get(_ADVICE)
-        if advice is None:
-            advice = dict[str, str]()
-            ctx.put(_ADVICE, advice)
-        forget_earlier_rounds(ctx, advice)
+        advice = get_round_values(ctx, _ADVICE)
         try:
             text = await self._find_advice(ctx, call)
         except Exception:

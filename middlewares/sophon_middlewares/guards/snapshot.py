@@ -16,7 +16,7 @@ from sophon.snapshots.targets import find_target_paths, find_written_accesses, m
 from sophon.stores.snapshots.stored_snapshot import SnapshotEvent, SnapshotFile
 from sophon.tools.declared_action_types import list_action_types
 from sophon_middlewares.guards.judgement import Guard, Judgement, block_at_execution
-from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import get_round_values
 
 log = logging.getLogger("sophon.guards")
 
@@ -60,12 +60,7 @@ async def _judge_size(ctx: Context, call: ToolCall) -> Judgement | None:
     excess = await _find_excess(ctx, await _find_paths(ctx, call))
     if excess is None:
         return None
-    escalated = ctx.get(_ESCALATED)
-    if escalated is None:
-        escalated = dict[str, bool]()
-        ctx.put(_ESCALATED, escalated)
-    forget_earlier_rounds(ctx, escalated)
-    escalated[call.id] = True
+    get_round_values(ctx, _ESCALATED)[call.id] = True
     return Judgement("escalate", TOO_LARGE, f"it cannot be undone: {excess}")
 
 

@@ -9,7 +9,7 @@ from sophon.extensions import Key
 from sophon.messages import ToolCall
 from sophon.processes.sandbox_probe import probe_sandbox
 from sophon_middlewares.guards.judgement import Guard, Judgement
-from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import get_round_values
 
 NO_SANDBOX = "no_sandbox"
 """Rule of a call that would run outside a sandbox."""
@@ -47,7 +47,7 @@ class Sandbox(Guard):
 
 
 async def _judge_program(ctx: Context, call: ToolCall) -> Judgement | None:
-    sandbox, confined = await probe_sandbox(ctx.settings.guards.sandbox.program), _get_confined(ctx)
+    sandbox, confined = await probe_sandbox(ctx.settings.guards.sandbox.program), get_round_values(ctx, _CONFINED)
     if not sandbox.problem:
         confined[call.id] = True
         return None
@@ -55,12 +55,3 @@ async def _judge_program(ctx: Context, call: ToolCall) -> Judgement | None:
     if call.id in confined:
         return Judgement("block", SANDBOX_LOST, f"it was judged to run in a sandbox, and now {missing}")
     return Judgement("escalate", NO_SANDBOX, f"{missing}, so it would run with the rights of the host")
-
-
-def _get_confined(ctx: Context) -> dict[str, bool]:
-    confined = ctx.get(_CONFINED)
-    if confined is None:
-        confined = dict[str, bool]()
-        ctx.put(_CONFINED, confined)
-    forget_earlier_rounds(ctx, confined)
-    return confined

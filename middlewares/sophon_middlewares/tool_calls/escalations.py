@@ -1,6 +1,6 @@
 """Decisions about single calls: what a person must approve because a guard says so, and how people settled a call."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import Escalation
@@ -10,12 +10,21 @@ from sophon.messages import ToolCall
 
 __all__ = ["Escalation", "escalate", "find_escalation"]
 
+T = TypeVar("T")
 
-def forget_earlier_rounds(ctx: Context, values: dict[str, Any]) -> None:
-    """Remove the values of calls that are not of the last reply: the state of a long turn would grow with them."""
-    if values and ctx.messages and (calls := ctx.messages[-1].tool_calls):
+
+def get_round_values(ctx: Context, key: Key[dict[str, T]]) -> dict[str, T]:
+    """Return the values of a key by call id, none at first, without those of calls that are not of the last reply: the
+    state of a long turn would grow with them.
+    """
+    values = ctx.get(key)
+    if values is None:
+        values = dict[str, T]()
+        ctx.put(key, values)
+    elif values and ctx.messages and (calls := ctx.messages[-1].tool_calls):
         for call_id in values.keys() - {call.id for call in calls}:
             del values[call_id]
+    return values
 
 
 def _load(data: Any) -> dict[str, Escalation]:
@@ -33,11 +42,7 @@ def escalate(ctx: Context, call: ToolCall, escalation: Escalation) -> None:
     """Require a person's approval of the call, who reads the reasons of all guards that ask; a resumed turn repeats
     its own.
     """
-    escalations = ctx.get(_ESCALATIONS)
-    if escalations is None:
-        escalations = dict[str, Escalation]()
-        ctx.put(_ESCALATIONS, escalations)
-    forget_earlier_rounds(ctx, escalations)
+    escalations = get_round_values(ctx, _ESCALATIONS)
     earlier = escalations.setdefault(call.id, escalation)
     if earlier.guard != escalation.guard and str(escalation) not in earlier.reason:
         escalations[call.id] = Escalation(earlier.guard, earlier.rule, f"{earlier.reason}. {escalation}")

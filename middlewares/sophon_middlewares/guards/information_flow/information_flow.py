@@ -36,7 +36,7 @@ from sophon_middlewares.guards.information_flow.session_taint import (
     raise_session_taint,
 )
 from sophon_middlewares.guards.judgement import Guard, Judgement, announce_judgement, format_block
-from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import get_round_values
 
 _RULES: Key[dict[str, str]] = Key("information_flow.rules", dump=dict, load=dict)
 """Call id -> the rule by which a call was escalated, or would have been stopped, when it was judged."""
@@ -99,7 +99,7 @@ class InformationFlow(Guard):
         if not _is_untainted(ctx, call):
             return _check_taint(ctx, call)
         if ctx.get(_READS) is not None:
-            _note_reads(ctx, call, UNTAINTED)
+            get_round_values(ctx, _READS)[call.id] = UNTAINTED
         return None
 
 
@@ -113,12 +113,7 @@ async def _judge_taint(ctx: Context, call: ToolCall) -> Judgement | None:
     verdict = await _find_verdict(ctx, call, await find_call_taint(ctx, call)) or judge_provenance(ctx, call)
     if verdict is None:
         return None
-    rules = ctx.get(_RULES)
-    if rules is None:
-        rules = dict[str, str]()
-        ctx.put(_RULES, rules)
-    forget_earlier_rounds(ctx, rules)
-    rules[call.id] = verdict.rule
+    get_round_values(ctx, _RULES)[call.id] = verdict.rule
     return to_judgement(verdict, enforces=ctx.settings.guards.information_flow.mode == "Enforce")
 
 
@@ -151,20 +146,11 @@ async def _check_taint(ctx: Context, call: ToolCall) -> str | None:
         announce_judgement(ctx, call, "InformationFlow", judgement)
         if judgement.verdict == "block":
             return format_block("InformationFlow", judgement)
-    _note_reads(ctx, call, reads)
+    get_round_values(ctx, _READS)[call.id] = reads
     labels = build_file_labels(ctx, call, reads)
     if labels:
         await ctx.services.store.data_labels.write(labels)
     return None
-
-
-def _note_reads(ctx: Context, call: ToolCall, taint: Taint) -> None:
-    noted = ctx.get(_READS)
-    if noted is None:
-        noted = dict[str, Taint]()
-        ctx.put(_READS, noted)
-    forget_earlier_rounds(ctx, noted)
-    noted[call.id] = taint
 
 
 def _follow_result(ctx: Context, call: ToolCall, result: ToolResult) -> Awaitable[None] | None:

@@ -25,7 +25,7 @@ from sophon.security.shield.evaluation_texts import (
 from sophon.security.shield.shield_tiers import EVALUATOR, PERSON, Action, TierVerdict
 from sophon.security.shield.verdict_cache import VerdictCache
 from sophon.security.sliding_windows import RateLimit
-from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import get_round_values
 from sophon_middlewares.tool_calls.rate_slots import take_slot
 
 log = logging.getLogger("sophon.guards")
@@ -52,10 +52,7 @@ async def evaluate(ctx: Context, call: ToolCall, action: Action, cache: VerdictC
         return TierVerdict("escalate", 3, "oversized_action", "it is too long to be evaluated")
     model = ctx.services.settings.guards.shield.evaluator_model or ""
     key = hashlib.sha256(to_canonical_json([model, rendered])).hexdigest()
-    evaluated = ctx.get(_EVALUATED)
-    if evaluated is None:
-        evaluated = dict[str, tuple[str, TierVerdict]]()
-        ctx.put(_EVALUATED, evaluated)
+    evaluated = get_round_values(ctx, _EVALUATED)
     earlier = evaluated.get(call.id)
     if earlier is not None and earlier[0] == key:
         return earlier[1]
@@ -68,7 +65,6 @@ async def evaluate(ctx: Context, call: ToolCall, action: Action, cache: VerdictC
             return found
         cache.add(key, found, ctx.services.clock.monotonic())
         evaluation = found
-    forget_earlier_rounds(ctx, evaluated)
     verdict = to_verdict(evaluation)
     evaluated[call.id] = (key, verdict)
     return verdict

@@ -9,7 +9,7 @@ from sophon.events import AgentStatus
 from sophon.extensions import Key
 from sophon.messages import ToolCall
 from sophon_middlewares.guards.judgement import Guard, Judgement
-from sophon_middlewares.tool_calls.escalations import forget_earlier_rounds
+from sophon_middlewares.tool_calls.escalations import get_round_values
 
 _STARTED: Key[dict[str, bool]] = Key("shield.started", dump=dict, load=dict)
 """Ids of the calls of the last round whose beginning listeners know of."""
@@ -48,11 +48,7 @@ class Shield(Guard):
 
 def _announce(ctx: Context, call: ToolCall) -> None:
     """Emit the status of a call that begins, once: a turn that waited for a person judges it again."""
-    started = ctx.get(_STARTED)
-    if started is None:
-        started = dict[str, bool]()
-        ctx.put(_STARTED, started)
-    forget_earlier_rounds(ctx, started)
+    started = get_round_values(ctx, _STARTED)
     if call.id not in started:
         started[call.id] = True
         ctx.emit(AgentStatus(status="calling_tool", detail=call.name))
