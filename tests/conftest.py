@@ -80,6 +80,6 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def no_secret_of_another_test() -> Iterator[None]:
     """Secrets are known to the whole process: a token of one test is an ordinary word in another."""
-    before = KNOWN_SECRETS.snapshot()
+    before = KNOWN_SECRETS.values
     yield
     KNOWN_SECRETS.restore(before)

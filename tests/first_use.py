@@ -20,7 +20,7 @@ def use_host_once() -> None:
 
     No command is run for it: a command changes the process itself (its protection, its allocator, its log).
     """
-    known = KNOWN_SECRETS.snapshot()
+    known = KNOWN_SECRETS.values
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_run_turn(Path(folder)))
     KNOWN_SECRETS.restore(known)

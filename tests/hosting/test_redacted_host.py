@@ -22,7 +22,7 @@ async def test_titles_and_memories_of_a_host_hold_no_secret(tmp_path: Path) -> N
             "memory": json.dumps([{"text": "Ada works with redis://ada:hunter22@db.", "category": "fact"}]),
         }.get(request.purpose, "hello")
 
-    before = KNOWN_SECRETS.snapshot()
+    before = KNOWN_SECRETS.values
     KNOWN_SECRETS.add(KEY)
     model = FunctionModel(answer)
     services = Services(

@@ -25,29 +25,26 @@ class KnownSecrets:
     """
 
     def __init__(self) -> None:
-        self._values: dict[str, None] = {}
-        self._compiled: tuple[dict[str, None], re.Pattern[str] | None] = (self._values, None)
-        self._begun: tuple[dict[str, None], list[re.Pattern[str]]] = (self._values, [])
+        self.values: dict[str, None] = {}
+        """The values; a change replaces all of them, so that who has searched for these can tell."""
+        self._compiled: tuple[dict[str, None], re.Pattern[str] | None] = (self.values, None)
+        self._begun: tuple[dict[str, None], list[re.Pattern[str]]] = (self.values, [])
         self._lock = threading.Lock()
 
     def add(self, value: str) -> None:
         """Search for a value from now on; one that is too short is ignored. Thread-safe."""
         value = value.strip()
-        if len(value) < MIN_CHARACTERS or value in self._values or value in MARKER:
+        if len(value) < MIN_CHARACTERS or value in self.values or value in MARKER:
             return
         with self._lock:  # otherwise one of two values that are added at the same time is lost
-            values = {**self._values, value: None}
+            values = {**self.values, value: None}
             if len(values) > MAX_VALUES:
                 del values[next(iter(values))]
-            self._values = values
-
-    def snapshot(self) -> Mapping[str, None]:
-        """Return the values, for `restore`."""
-        return self._values
+            self.values = values
 
     def restore(self, values: Mapping[str, None]) -> None:
         """Search for exactly these values again; for a test whose settings end with it."""
-        self._values = dict(values)
+        self.values = dict(values)
 
     def replace(self, text: str, marker: str = MARKER) -> str:
         """Return the text with every known value replaced."""
@@ -61,7 +58,7 @@ class KnownSecrets:
             yield from (match.span() for match in pattern.finditer(text))
 
     def _pattern(self) -> re.Pattern[str] | None:
-        values, compiled = self._values, self._compiled
+        values, compiled = self.values, self._compiled
         if compiled[0] is not values:
             compiled = self._compiled = (values, compile_values(values))
         return compiled[1]
@@ -71,7 +68,7 @@ class KnownSecrets:
 
         A text that is cut within may hold half a value in each part.
         """
-        values, begun = self._values, self._begun
+        values, begun = self.values, self._begun
         if begun[0] is not values:
             begun = self._begun = (values, [re.compile(each) for each in map(begun_pattern, values) if each])
         for pattern in begun[1]:

@@ -21,7 +21,7 @@ def redact_values(value: Any) -> Any:
 
 def replace_known_values(value: Any) -> Any:
     """Return a copy of JSON-like data with the known secrets in its texts replaced; the same data if none is known."""
-    if not KNOWN_SECRETS.snapshot():
+    if not KNOWN_SECRETS.values:
         return value
     return _rewrite(value, "", 0, KNOWN_SECRETS.replace, lambda _, text: KNOWN_SECRETS.replace(text))
 

@@ -14,7 +14,7 @@ def test_it_knows_what_it_has_returned_and_not_what_it_was_given() -> None:
 
 
 def test_a_secret_that_becomes_known_later_is_searched_for_in_all_texts() -> None:
-    redactor, before = RedactedTexts(), KNOWN_SECRETS.snapshot()
+    redactor, before = RedactedTexts(), KNOWN_SECRETS.values
     shown = redactor("the word is mellon-mellon")
     try:
         KNOWN_SECRETS.add("mellon-mellon")

@@ -36,7 +36,7 @@ class RedactedTexts:
 
     def __call__(self, text: str) -> str:
         """Return the text with its secrets replaced."""
-        known = KNOWN_SECRETS.snapshot()  # before: a secret that is added meanwhile counts
+        known = KNOWN_SECRETS.values  # before: a secret that is added meanwhile counts
         shown = redact(text)
         if known is not self._known:
             self._known, self._texts = known, {}
@@ -47,7 +47,7 @@ class RedactedTexts:
 
     def has_returned(self, text: str) -> bool:
         """Return whether the text is one that was returned, and no secret has become known since."""
-        return text in self._texts and self._known is KNOWN_SECRETS.snapshot()
+        return text in self._texts and self._known is KNOWN_SECRETS.values
 
 
 @contextmanager
@@ -206,7 +206,7 @@ class RedactedMessages:
         """Return the messages as a model may read them, searched in a thread if they are long; the same list if nothing
         is replaced. With `is_whole` every secret in every text is replaced.
         """
-        known, (last_known, begun, sent) = KNOWN_SECRETS.snapshot(), self._last
+        known, (last_known, begun, sent) = KNOWN_SECRETS.values, self._last
         # To compare them costs little: the same objects are equal.
         if last_known is not known or messages[: len(begun)] != begun:
             sent = []
@@ -236,7 +236,7 @@ class RedactedMessages:
         else:
             content = KNOWN_SECRETS.replace(message.content)
         calls = message.tool_calls
-        if calls and KNOWN_SECRETS.snapshot():
+        if calls and KNOWN_SECRETS.values:
             calls = [_replace_known_in_call(each) for each in calls]
         if content == message.content and calls == message.tool_calls:
             return None

@@ -58,7 +58,7 @@ async def test_a_goal_is_planned_reviewed_worked_on_and_reported_without_a_value
 
 
 async def test_a_goal_is_planned_and_reviewed_without_a_secret_of_the_settings(world: World) -> None:
-    before = KNOWN_SECRETS.snapshot()
+    before = KNOWN_SECRETS.values
     KNOWN_SECRETS.add(KEY)
     world.guards = True
     world.settings["Goals"] = {"Review": True}

@@ -257,7 +257,7 @@ async def test_a_model_reads_no_secret_of_the_settings_nor_of_an_earlier_result(
 
 @pytest.fixture
 def known() -> Iterator[str]:
-    before = KNOWN_SECRETS.snapshot()
+    before = KNOWN_SECRETS.values
     KNOWN_SECRETS.add("correct-horse-battery")
     yield "correct-horse-battery"
     KNOWN_SECRETS.restore(before)
@@ -329,7 +329,7 @@ async def test_a_chain_whose_document_redacts_does_so_in_a_program_too(name: str
 
 
 async def test_votes_and_plans_are_asked_without_the_secrets_of_the_settings_and_of_results() -> None:
-    before = KNOWN_SECRETS.snapshot()
+    before = KNOWN_SECRETS.values
     KNOWN_SECRETS.add("correct-horse-battery")
 
     async def answer(request: ModelRequest) -> str:
@@ -428,7 +428,7 @@ async def test_a_secret_with_an_address_in_it_is_found_before_the_address_is_mas
         request = ctx.request([ChatMessage("user", "log in with ada@example.com:battery")], purpose="title")
         ctx.response = Response((await ctx.complete(request)).text)
 
-    before = KNOWN_SECRETS.snapshot()
+    before = KNOWN_SECRETS.values
     KNOWN_SECRETS.add("ada@example.com:battery")
     model = FunctionModel(Streaming(["ok"]))
     await Pipeline.compose(MaskPersonalData(), ReplyRedaction(), ask).run(Services(models=model).turn("hi"))

@@ -101,7 +101,7 @@ def test_an_ordinary_text_holds_none(text: str) -> None:
 
 
 def test_a_secret_of_the_settings_is_a_key_whatever_its_form() -> None:
-    before = KNOWN_SECRETS.snapshot()
+    before = KNOWN_SECRETS.values
     try:
         KNOWN_SECRETS.add("of-small-letters")
         assert holds_key("it is of-small-letters, they say")

@@ -76,7 +76,7 @@ TEXTS = st.lists(PIECES, max_size=10).map("".join)
 
 @pytest.fixture(scope="module", autouse=True)
 def known_values() -> Iterator[None]:
-    before = KNOWN_SECRETS.snapshot()
+    before = KNOWN_SECRETS.values
     for value in KNOWN:
         KNOWN_SECRETS.add(value)
     yield
