@@ -153,7 +153,10 @@ async def _settle_round(ctx: Context, next: Next, options: LoopOptions, calls: l
         ctx.response = Response(describe_waiting_calls(asked), "suspended", tool_calls=list(ctx.pending))
         return False
     append_results(ctx, detector, calls, judged)
-    _end_round(ctx)
+    ctx.iteration += 1
+    ctx.tally.tool_rounds += 1
+    if ctx.iteration % PROGRESS_INTERVAL == 0:
+        ctx.emit(Progress(iteration=ctx.iteration, tool_calls=ctx.tally.tool_calls, usage=ctx.tally.usage))
     if detector.is_exhausted:
         ctx.response = Response(f"I stopped because tool calls were repeated: {judged.refusal}.", "loop_detected")
     if ctx.response is not None:
@@ -181,13 +184,6 @@ async def _run_settling_pass(ctx: Context, next: Next, options: LoopOptions, jud
     finally:
         ctx.settling = False
         release_calls(ctx)
-
-
-def _end_round(ctx: Context) -> None:
-    ctx.iteration += 1
-    ctx.tally.tool_rounds += 1
-    if ctx.iteration % PROGRESS_INTERVAL == 0:
-        ctx.emit(Progress(iteration=ctx.iteration, tool_calls=ctx.tally.tool_calls, usage=ctx.tally.usage))
 
 
 async def _conclude(ctx: Context, next: Next, spent: SpentTime | None) -> None:
