@@ -1,6 +1,6 @@
 """Changes of the outbox that somebody else than its workers makes: entries that were put back, or stored elsewhere."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 
@@ -11,7 +11,7 @@ class OutboxChanges:
         self._listeners: list[Callable[[], None]] = []
 
     @contextmanager
-    def waking(self, wake: Callable[[], None]) -> Iterator[None]:
+    def waking(self, wake: Callable[[], None]) -> Generator[None]:
         """Call `wake` at each change meanwhile."""
         self._listeners.append(wake)
         try:

@@ -1,5 +1,6 @@
 """What features keep of a person is in the export, and comes back from it, also that of an installed feature."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ async def read(store: HostStore, person: str) -> list[dict[str, str]]:
     return [{"name": name} for name in KEPT.get(person, [])]
 
 
-def parse(value, person: str) -> str:
+def parse(value: Mapping[str, str], person: str) -> str:
     if not value["name"]:
         raise ValueError("a badge needs a name")
     return value["name"]
@@ -49,7 +50,9 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "load_features", lambda: [Feature("badges", person_data=[f"{__name__}:BADGES"])])
 
 
-async def test_the_data_of_an_installed_feature_is_exported_and_comes_back_once(installed, tmp_path: Path) -> None:
+async def test_the_data_of_an_installed_feature_is_exported_and_comes_back_once(
+    installed: None, tmp_path: Path
+) -> None:
     clock, store = VirtualClock(), SqlHostStore("memory://")
     await store.open()
     folders, memory = PersonFolders(tmp_path, tmp_path, tmp_path), LongTermMemory(store, clock)
