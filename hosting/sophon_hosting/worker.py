@@ -81,7 +81,8 @@ class Worker:
         prepare: PrepareRun | None = None,
     ) -> None:
         self._prepare, self._health = prepare, health
-        self._services, self.pipelines, self._queue = services, pipelines, queue
+        self._services, self._store = services, host_store(services)
+        self.pipelines, self._queue = pipelines, queue
         self._active_runs, self._terminator, self._event_bus = active_runs, terminator, event_bus
         self._accepted_runs = accepted_runs
         # A host's chains have SessionEvents all, or none of them.
@@ -108,7 +109,7 @@ class Worker:
     async def _consume(self) -> None:
         backoff_seconds = INITIAL_BACKOFF_SECONDS
         while True:
-            await host_store(self._services).health.wait_until_available()
+            await self._store.health.wait_until_available()
             try:
                 with self._health.watch():
                     delivery = await self._queue.take()
@@ -198,7 +199,7 @@ class Worker:
                 if task is None or active_run.is_stale or not active_run.is_cancel_requested:
                     raise
                 task.uncancel()
-                active_run.run = active_run.run or await host_store(self._services).runs.get(active_run.task_id)
+                active_run.run = active_run.run or await self._store.runs.get(active_run.task_id)
                 if not active_run.has_outcome and active_run.held_outcome is None:
                     await self._terminator.cancel(active_run)
         except StoreUnavailable:
@@ -214,7 +215,7 @@ class Worker:
             raise asyncio.CancelledError  # since before its task began
         try:
             task_id = active_run.task_id
-            stored = self._accepted_runs.take(task_id) or await host_store(self._services).runs.get(task_id)
+            stored = self._accepted_runs.take(task_id) or await self._store.runs.get(task_id)
             if stored.status == "suspended" and await self._waits_for_people(stored):
                 await self._hold_lane(active_run, stored)
                 return
@@ -253,7 +254,7 @@ class Worker:
         """
         if run.cancel_requested or not self._queue.is_shared:
             return False
-        return not await has_decision(host_store(self._services), run)
+        return not await has_decision(self._store, run)
 
     async def _build_turn(self, active_run: ActiveRun, run: Run) -> Context | None:
         """Return the turn of a run; None if it cannot be built, and then the run has failed. Raises StoreError."""
@@ -261,7 +262,7 @@ class Worker:
         try:
             async with Cancellation().enforce():
                 prepared = run if self._prepare is None else await self._prepare(run)
-                view = services_for_turn(services, active_run, run.session_id, self._event_bus)
+                view = services_for_turn(services, self._store, active_run, run.session_id, self._event_bus)
                 active_run.ctx = ctx = await build_turn(view, prepared, is_first_start=run.starts == 1)
                 if services.settings.traces.enabled:
                     origin = find_trace_origin(run, services.clock.now())
@@ -315,7 +316,7 @@ class Worker:
         active_run.is_finalizing = True
 
         async def suspend() -> Run:
-            return await suspend_run(self._event_bus, host_store(self._services).runs, active_run, ctx)
+            return await suspend_run(self._event_bus, self._store.runs, active_run, ctx)
 
         run = await write_until_stored(self._services, active_run, suspend)
         if run.cancel_requested:
@@ -333,8 +334,7 @@ class Worker:
             active_run.is_suspended = True
             return
         if self._queue.is_shared:
-            services = self._services
-            current = await write_until_stored(services, active_run, lambda: host_store(services).runs.find(run.id))
+            current = await write_until_stored(self._services, active_run, lambda: self._store.runs.find(run.id))
             if current is None or current.is_finished:
                 active_run.has_outcome = True
                 return

@@ -23,7 +23,7 @@ class MessageRateLimiter:
     """Counts the messages that a host accepts. Messages that arrive together are counted in their order."""
 
     def __init__(self, services: Services) -> None:
-        self._services = services
+        self._services, self._store = services, host_store(services)
         self._lock = asyncio.Lock()  # first come, first served, also while a window is loaded
 
     async def reserve(self, owner: str, channel: str, sent_at: datetime | None = None) -> Reservation:
@@ -39,7 +39,7 @@ class MessageRateLimiter:
         services = self._services
         async with self._lock:
             reserved = await services.security.rate_windows.reserve(
-                limits, services.clock, host_store(services).rate_windows.load
+                limits, services.clock, self._store.rate_windows.load
             )
         if isinstance(reserved, RateExceeded):
             raise build_refusal(reserved)

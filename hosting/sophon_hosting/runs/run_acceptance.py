@@ -131,7 +131,8 @@ class RunAcceptance:
         health: QueueHealth,
     ) -> None:
         self._accepted_runs, self._health = accepted_runs, health
-        self._services, self._queue, self._event_bus, self._gate = services, queue, event_bus, gate
+        self._services, self._host_store = services, host_store(services)
+        self._queue, self._event_bus, self._gate = queue, event_bus, gate
         self._rate = MessageRateLimiter(services)
         self._key_locks = KeyLocks[InboundKey]()
         self._writes: dict[asyncio.Future[None], str] = {}
@@ -156,7 +157,7 @@ class RunAcceptance:
         Of several calls for the same run only the first creates one. Raises ChangedMeanwhile if that was deleted,
         StoreError.
         """
-        host_store(self._services).health.check()
+        self._host_store.health.check()
         again = Run(
             id=self._services.clock.new_id(),
             session_id=run.session_id,
@@ -176,11 +177,11 @@ class RunAcceptance:
 
     async def find_accepted(self, key: InboundKey) -> TaskReceipt | None:
         """Return the receipt of the message that was accepted with this key; None if there is none."""
-        run = await host_store(self._services).runs.find_by_key(key)
+        run = await self._host_store.runs.find_by_key(key)
         return None if run is None else await self._repeat_receipt(run)
 
     async def _accept_new(self, message: RunRequest, key: InboundKey | None) -> TaskReceipt:
-        host_store(self._services).health.check()
+        self._host_store.health.check()
         run = self._run_of(message)
         source = run.session_id if message.branch is None else message.branch.session_id
         async with self._gate.accepting(source), self._gate.accepting(run.session_id):
@@ -214,7 +215,7 @@ class RunAcceptance:
         rates = self._rate.build_events(counted) if counted is not None else []
 
         async def accept(build_rows: BuildRows) -> Stored[AcceptResult]:
-            accepted = await host_store(self._services).runs.accept(
+            accepted = await self._host_store.runs.accept(
                 run,
                 key,
                 session_owner=session_owner,

@@ -28,7 +28,7 @@ from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.store.approval_writes import insert_request
 from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.approvals.sql import ApprovalStore
-from sophon_hosting.store.contract import HostStore, host_store
+from sophon_hosting.store.contract import HostStore
 
 P = TypeVar("P", bound=StorePart)
 
@@ -233,13 +233,13 @@ def _insert_when_stored(connection: Connection, request: ApprovalRequest, at: da
     insert_request(connection, replace(request, expires_at=expires_at), at + waited)
 
 
-def services_for_turn(services: Services, active_run: ActiveRun, session_id: str, event_bus: EventBus) -> Services:
-    """Return the services for the turn of a run.
+def services_for_turn(
+    services: Services, store: HostStore, active_run: ActiveRun, session_id: str, event_bus: EventBus
+) -> Services:
+    """Return the services for the turn of a run, whose store is made of `store`, that of the services.
 
     What the turn stores shares the transactions of its session. Its operations on the store wait while that is
     unavailable, as long as the run may wait.
     """
-    active_run.store = cast(
-        HostStore, TurnStore(active_run, session_id, event_bus, host_store(services), services.clock)
-    )
+    active_run.store = cast(HostStore, TurnStore(active_run, session_id, event_bus, store, services.clock))
     return services.with_parts(store=active_run.store)
