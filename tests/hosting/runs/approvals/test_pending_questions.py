@@ -41,12 +41,6 @@ def world(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     return world
 
 
-def is_paused(world: World) -> bool:
-    """Return whether the time of a turn stands still, because a person is asked."""
-    turns = [running.ctx for each in world.hosts for running in each.active_runs]
-    return any(ctx is not None and ctx.stopwatch._pauses for ctx in turns)
-
-
 async def ask(world: World, host: Host) -> tuple[Any, str]:
     """Begin a turn whose call asks, and wait until time is the person's; return its receipt and the question's id."""
     receipt = await world.send(host, "Stall where")
