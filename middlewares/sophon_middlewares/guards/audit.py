@@ -19,7 +19,6 @@ from sophon_middlewares.guards.judgement import (
     Judgement,
     Verdict,
     apply_judgement,
-    collect_verdicts,
     take_verdicts,
 )
 from sophon_middlewares.guards.redaction.model_redaction import is_redacted
@@ -61,7 +60,6 @@ class Audit:
     acts = {"tool call": "appends what is proposed, judged and executed to the audit log; blocks what it cannot append"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        collect_verdicts(ctx)
         calls = tuple(ctx.pending)
         ended = await _propose(ctx, calls)
         try:

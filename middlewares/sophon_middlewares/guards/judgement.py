@@ -173,17 +173,13 @@ def format_block(guard: str, judgement: Judgement) -> str:
     return f"blocked by {guard} ({judgement.rule}): {judgement.reason}"
 
 
-def collect_verdicts(ctx: Context) -> None:
-    """Have verdicts noted from now on; without an audit log nobody would take them."""
-    if ctx.get(_NOTED) is None:
-        ctx.put(_NOTED, {})
-
-
 def note_verdict(ctx: Context, call: ToolCall, verdict: Verdict) -> None:
-    """Note a verdict, if verdicts are collected."""
+    """Note a verdict until an audit log takes it, or the turn ends."""
     noted = ctx.get(_NOTED)
-    if noted is not None:
-        noted.setdefault(call.id, []).append(verdict)
+    if noted is None:
+        noted = dict[str, list[Verdict]]()
+        ctx.put(_NOTED, noted)
+    noted.setdefault(call.id, []).append(verdict)
 
 
 def take_verdicts(ctx: Context, call_id: str) -> list[Verdict]:

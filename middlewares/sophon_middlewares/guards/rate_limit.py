@@ -17,6 +17,7 @@ from sophon.security.sliding_windows import RateLimit as Limit
 from sophon.settings.sections.rate_limits import RateLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon_middlewares.guards.judgement import Guard, Judgement, announce_judgement, block_at_execution
+from sophon_middlewares.tool_calls.escalations import get_round_values
 
 HOUR_SECONDS = 3600.0
 MINUTE_SECONDS = 60.0
@@ -93,9 +94,7 @@ class RateLimit(Guard):
         limits = reservation.limits if grant is None else choose_counted(reservation.limits, grant)
         used = reservation.use(ctx.services.clock.monotonic(), limits)
         if (warning := describe_near_limit(used)) is not None:
-            warnings = ctx.get(_WARNINGS) or dict[str, str]()
-            warnings[call.id] = warning
-            ctx.put(_WARNINGS, warnings)
+            get_round_values(ctx, _WARNINGS)[call.id] = warning
         if not limits or reservation.is_stored:
             return None
         return ctx.services.store.rate_windows.add([RateEvent(limit.scope, now) for limit in limits])
@@ -123,7 +122,7 @@ def _note_reserved(ctx: Context, call: ToolCall, reserved: Reservation | RateExc
     if reservations is None:
         reservations = dict[str, Reservation]()
         ctx.put(_RESERVED, reservations)
-    reservations[call.id] = reserved
+    reservations[call.id] = reserved  # until `__call__` releases it
     return None
 
 
