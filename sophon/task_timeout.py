@@ -34,7 +34,7 @@ class TaskTimeout:
     def pause(self) -> None:
         """Stop the time of the body; each call needs a matching `resume`."""
         self._pauses += 1
-        if self._pauses == 1 and self._is_open and not self.expired():
+        if self._pauses == 1 and self._is_open and not self._scope.expired():
             self._stop()
             self._scope.reschedule(None)  # if the time has passed, but the body is not cancelled yet
             if self._seconds is not None:

@@ -153,7 +153,7 @@ class SharedMemoryQueue:
         while True:
             broker = self._broker
             is_reachable = not (broker.is_away or self.is_cut_off or self._paused)
-            if is_reachable and broker.core._scheduler.has_ready_lane:
+            if is_reachable and broker.core._scheduler.owners.ready:
                 delivery = await broker.core.take()
                 broker.lease(delivery.fencing_token)
                 self._taken.add(delivery.fencing_token)

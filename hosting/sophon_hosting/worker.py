@@ -11,7 +11,7 @@ from sophon.context import Context
 from sophon.errors import NotFound, SophonError, StoreError, StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.services import Services
-from sophon.stores.run_fence import StaleRun
+from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.task_timeout import TaskTimeout
 from sophon.traces.trace_context import PROPAGATED
 from sophon.turn.task_type_chains import PipelineRegistry
@@ -32,16 +32,17 @@ from sophon_hosting.runs.delivery_settlement import (
     write_until_stored,
 )
 from sophon_hosting.runs.direct_calls import DirectChains
+from sophon_hosting.runs.outcomes import begin_fence
 from sophon_hosting.runs.queue_entries import has_decision
 from sophon_hosting.runs.recovery.crash_suspects import MAX_LOST_DELIVERIES, POSTPONED_SECONDS, CrashSuspects
-from sophon_hosting.runs.run_start import RunStarter
 from sophon_hosting.runs.traces import find_trace_origin, load_logged_events
 from sophon_hosting.runs.turn_factory import PrepareRun, build_turn, restart_reply
 from sophon_hosting.runs.turn_store import services_for_turn
 from sophon_hosting.settings.telemetry import TelemetrySettings
 from sophon_hosting.shutdown import drain_or_interrupt
 from sophon_hosting.store.contract import host_store
-from sophon_hosting.store.runs.contract import OutdatedRun, Run
+from sophon_hosting.store.runs.contract import BeginResult, BeginVerdict, OutdatedRun, Run
+from sophon_hosting.store.runs.transitions import begin_run
 from sophon_middlewares.outer.budget.budget import usage_rows
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
 from sophon_middlewares.stages.direct_call import DIRECT_CALL
@@ -86,8 +87,7 @@ class Worker:
         self._active_runs, self._terminator, self._event_bus = active_runs, terminator, event_bus
         self._accepted_runs = accepted_runs
         # A host's chains have SessionEvents all, or none of them.
-        begins_in_chain = any(isinstance(middleware, SessionEvents) for middleware in pipelines.default)
-        self._starter = RunStarter(services, event_bus, begins_in_chain=begins_in_chain)
+        self._begins_in_chain = any(isinstance(middleware, SessionEvents) for middleware in pipelines.default)
         self._direct_chains = DirectChains()
         self._leases = LeaseRenewal(queue, services.clock, health)
         self._settlement = DeliverySettlement(services, queue, active_runs, terminator, event_bus, self._leases)
@@ -219,7 +219,7 @@ class Worker:
             if stored.status == "suspended" and await self._waits_for_people(stored):
                 await self._hold_lane(active_run, stored)
                 return
-            verdict = await self._starter.begin(active_run, stored)
+            verdict = await self._begin(active_run, stored)
         except NotFound:  # its session was deleted
             active_run.has_outcome = True
             return
@@ -247,6 +247,30 @@ class Worker:
             is_held, is_suspended = active_run.held_outcome is not None, active_run.is_suspended
             held = "turn ended, its outcome waits for the store"
             log.info(held if is_held else "turn suspended" if is_suspended else "turn ended")
+
+    async def _begin(self, active_run: ActiveRun, stored: Run) -> BeginVerdict:
+        """Begin the run, unless its chain does that with the first records of the turn. Raises NotFound, StoreError."""
+        start = begin_run(stored, self._services.clock.now())
+        active_run.must_begin = start.verdict == "begun" and self._begins_in_chain and start.run.checkpoint is None
+        if start.verdict == "begun" and not active_run.must_begin:
+            start = await self._begin_in_store(active_run, stored)
+        active_run.run, active_run.waits_for = start.run, start.waits_for
+        # A killed process may have left a question that a running call had asked.
+        active_run.may_have_asked = start.run.starts > 1
+        if start.verdict == "begun" and not active_run.must_begin:
+            begin_fence(active_run, self._event_bus)
+        return start.verdict
+
+    async def _begin_in_store(self, active_run: ActiveRun, stored: Run) -> BeginResult:
+        # Before the write, which completes also if the turn is cancelled meanwhile.
+        active_run.fence = RunFence(stored.id, stored.starts + 1)
+        now = self._services.clock.now()
+        start = await host_store(self._services).runs.begin(
+            stored.id, now, seen_starts=stored.starts, seen_text=stored.text
+        )
+        if start.verdict != "begun":
+            active_run.fence = None
+        return start
 
     async def _waits_for_people(self, run: Run) -> bool:
         """Return whether a suspended run was delivered though nobody has decided: the worker that suspended it died

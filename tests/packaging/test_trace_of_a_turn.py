@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 GOALS = {"hello": (115, 430), "one tool call more": (150, 580)}
-LIMITS = {"hello": (133, 522), "one tool call more": (186, 754)}
+LIMITS = {"hello": (131, 506), "one tool call more": (184, 733)}
 """What has been reached; lower it with every change that lowers the count, never raise it."""
 
 

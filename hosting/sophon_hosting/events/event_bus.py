@@ -136,7 +136,8 @@ class EventBus:
         A listener that joins again is subscribed once. Raises SessionTaken if the session is no longer `owner`'s.
         """
         async with self.session(session_id).hold() as sequencer:
-            await self._check_owner(session_id, owner)
+            if owner is not None:
+                await self._check_owner(session_id, owner)
             position = await find_position(self._log, session_id)
             if sequencer.publisher.elsewhere is not None:
                 self._end_deleted(session_id, sequencer, position)
@@ -187,7 +188,8 @@ class EventBus:
         The session may not exist yet. Raises SessionTaken if it is no longer `owner`'s.
         """
         async with self.session(session_id).hold() as sequencer:
-            await self._check_owner(session_id, owner, may_be_new=True)
+            if owner is not None:
+                await self._check_owner(session_id, owner, may_be_new=True)
             if sequencer.publisher.elsewhere is not None:
                 position = await find_position(self._log, session_id)
                 self._end_deleted(session_id, sequencer, position)
@@ -309,9 +311,9 @@ class EventBus:
         """The number of sessions with a sequencer."""
         return len(self._sequencers)
 
-    async def _check_owner(self, session_id: str, owner: str | None, *, may_be_new: bool = False) -> None:
+    async def _check_owner(self, session_id: str, owner: str, *, may_be_new: bool = False) -> None:
         """Raise SessionTaken unless the session is the owner's; the caller holds the lock, as a deletion does."""
-        if owner is None or self._sessions is None:
+        if self._sessions is None:
             return
         session = await self._sessions.find(session_id)
         if not may_be_new if session is None else session.owner != owner:

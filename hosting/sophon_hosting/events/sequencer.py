@@ -247,7 +247,7 @@ class SessionSequencer:
         Raises StoreError, and the events stay pending; NotFound if the session was deleted.
         """
         while self.must_store:
-            await self._store_pending()
+            await self.commit(self._record)
         self.publish_transient()
         if self._since_trim >= TRIM_INTERVAL_EVENTS:
             await self._trim()
@@ -366,18 +366,14 @@ class SessionSequencer:
         async with self.hold():
             if not self._is_due:
                 return
+            self._is_due, self._staged_task = False, None
             try:
-                await self._store_pending()
+                if self.must_store:
+                    await self.commit(self._record)
                 if self._since_trim >= TRIM_INTERVAL_EVENTS:
                     await self._trim()
             except NotFound:
                 self.clear()
-
-    async def _store_pending(self) -> None:
-        """Store what is pending and staged now in one transaction, if it `must_store`. Raises as `commit`."""
-        self._is_due, self._staged_task = False, None
-        if self.must_store:
-            await self.commit(self._record)
 
     async def _record(self, build_rows: BuildRows, unit: UnitOfWork) -> Stored[None]:
         return None, await self._runs.record(self._session_id, unit, build_rows(()))

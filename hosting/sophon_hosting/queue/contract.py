@@ -95,6 +95,7 @@ class QueueStatistics:
     oldest_waiting_seconds: float
 
 
+@dataclass(slots=True, eq=False)
 class ReservedSlot:
     """Reserved queue slot for one entry, held in this process while the run's row is written.
 
@@ -107,29 +108,27 @@ class ReservedSlot:
     `admit` adds an entry regardless of the capacity; `on_end` is called once when the slot ends.
     """
 
-    __slots__ = ("_admit", "_count_out", "_has_ended")
-
-    def __init__(self, admit: Callable[[QueueEntry], Awaitable[int]], on_end: Callable[[], None]) -> None:
-        self._admit, self._count_out = admit, on_end
-        self._has_ended = False
+    admit: Callable[[QueueEntry], Awaitable[int]]
+    on_end: Callable[[], None]
+    has_ended: bool = False
 
     async def put(self, entry: QueueEntry) -> int:
         """Enqueue the entry, never refused, and return its position. Raises RuntimeError if the slot has ended."""
-        if self._has_ended:
+        if self.has_ended:
             raise RuntimeError(
                 f"the slot for {entry.task_id!r} was already used or released; reserve one slot per entry"
             )
-        self._has_ended = True
+        self.has_ended = True
         try:
-            return await self._admit(entry)
+            return await self.admit(entry)
         finally:
-            self._count_out()
+            self.on_end()
 
     def release(self) -> None:
         """Release the slot; does nothing if it has ended."""
-        if not self._has_ended:
-            self._has_ended = True
-            self._count_out()
+        if not self.has_ended:
+            self.has_ended = True
+            self.on_end()
 
     def __enter__(self) -> "ReservedSlot":
         return self
@@ -137,7 +136,8 @@ class ReservedSlot:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.release()
+        if not self.has_ended:
+            self.release()
 
 
 class TaskQueue(Protocol):

@@ -18,24 +18,21 @@ class DrainRate:
     `elsewhere` is the average of other processes, which counts while this one has completed nothing.
     """
 
-    __slots__ = ("_seconds", "elsewhere")
+    __slots__ = ("elsewhere", "seconds")
 
     def __init__(self) -> None:
-        self._seconds: deque[float] = deque(maxlen=SAMPLE_COUNT)
+        self.seconds: deque[float] = deque(maxlen=SAMPLE_COUNT)
+        """Times in seconds between a delivery and its ack; append each."""
         self.elsewhere: float | None = None
 
     @property
     def average_seconds(self) -> float | None:
         """Average duration of the newest tasks of this process; None if there was none."""
-        return sum(self._seconds) / len(self._seconds) if self._seconds else None
-
-    def record_completion(self, seconds: float) -> None:
-        """Record the time in seconds between a delivery and its ack."""
-        self._seconds.append(seconds)
+        return sum(self.seconds) / len(self.seconds) if self.seconds else None
 
     def estimate_retry_after_seconds(self, in_flight: int, excess: int) -> int:
         """Return the estimated seconds until `excess` entries have left, given `in_flight` running ones."""
-        known = self._seconds or ([] if self.elsewhere is None else [self.elsewhere])
+        known = self.seconds or ([] if self.elsewhere is None else [self.elsewhere])
         return estimate_retry_after_seconds(known, in_flight, excess)
 
 
@@ -50,22 +47,22 @@ def estimate_retry_after_seconds(durations_seconds: Collection[float], in_flight
 class PendingDrains:
     """Waiting calls of `TaskQueue.drain`."""
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("waiting",)
 
     def __init__(self) -> None:
-        self._waiting: set[asyncio.Future[bool]] = set()
+        self.waiting: set[asyncio.Future[bool]] = set()
 
     async def wait(self) -> bool:
         """Wait for `end`; return its argument."""
         waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting.add(waiter)
+        self.waiting.add(waiter)
         try:
             return await waiter
         finally:
-            self._waiting.discard(waiter)
+            self.waiting.discard(waiter)
 
     def end(self, *, drained: bool) -> None:
         """End all waiting calls: `drained`, or aborted by a resume."""
-        for waiter in self._waiting:
+        for waiter in self.waiting:
             if not waiter.done():
                 waiter.set_result(drained)

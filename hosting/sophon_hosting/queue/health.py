@@ -24,11 +24,8 @@ class QueueHealth:
         """Why the queue cannot be reached; empty while it can."""
         self.failures = 0
         """Number of operations that failed because the queue could not be reached."""
-
-    @property
-    def is_available(self) -> bool:
+        self.is_available = True
         """Whether the last operation reached the queue; True before the first one."""
-        return not self.reason
 
     @contextmanager
     def watch(self) -> Generator[None]:
@@ -38,8 +35,8 @@ class QueueHealth:
         except QueueUnavailable as error:
             self.note_failure(error)
             raise
-        else:
-            self.note_success()
+        if not self.is_available:
+            self._note_success()
 
     def note_failure(self, error: QueueUnavailable) -> None:
         """Note an operation that did not reach the queue."""
@@ -47,10 +44,9 @@ class QueueHealth:
         if self.is_available:
             self._since = self._clock.monotonic()
             log.error("%s; messages are accepted and wait in the store, running turns go on", error)
+            self.is_available = False
         self.reason = error.reason or "no reason was given"
 
-    def note_success(self) -> None:
-        """Note an operation that reached the queue."""
-        if not self.is_available:
-            log.warning("the queue can be reached again after %.0f s", self._clock.monotonic() - self._since)
-            self.reason = ""
+    def _note_success(self) -> None:
+        log.warning("the queue can be reached again after %.0f s", self._clock.monotonic() - self._since)
+        self.is_available, self.reason = True, ""

@@ -22,35 +22,18 @@ DEFAULT_MAX_DELIVERIES = 5
 """Default number of deliveries before an entry becomes a dead letter."""
 
 
-class DeadLetters:
+class DeadLetters(dict[str, DeadLetter]):
     """Dead letters by task id, oldest first, until they are removed or retried."""
-
-    def __init__(self) -> None:
-        self._letters: dict[str, DeadLetter] = {}
 
     def add(self, entry: QueueEntry, delivery_count: int, died_at: datetime) -> None:
         """Add the dead letter of an entry."""
-        self._letters[entry.task_id] = DeadLetter(entry, delivery_count, died_at)
-
-    def remove(self, task_id: str) -> DeadLetter | None:
-        """Remove and return the dead letter of a task, if there is one."""
-        return self._letters.pop(task_id, None)
+        self[entry.task_id] = DeadLetter(entry, delivery_count, died_at)
 
     def merge(self, entry: QueueEntry) -> None:
         """Merge a new entry of a task that has a dead letter: a resume makes the dead letter a resume."""
-        letter = self._letters[entry.task_id]
+        letter = self[entry.task_id]
         if entry.kind == "resume":
-            self._letters[entry.task_id] = replace(letter, entry=replace(letter.entry, kind="resume"))
-
-    def list(self) -> list[DeadLetter]:
-        """Return the dead letters, oldest first."""
-        return [*self._letters.values()]
-
-    def __contains__(self, task_id: str) -> bool:
-        return task_id in self._letters
-
-    def __len__(self) -> int:
-        return len(self._letters)
+            self[entry.task_id] = replace(letter, entry=replace(letter.entry, kind="resume"))
 
 
 class MemoryQueue:
@@ -112,15 +95,16 @@ class MemoryQueue:
 
     def reserve(self, owner: str = "") -> ReservedSlot:
         """Reserve a slot. Raises QueueFull."""
-        self._check_admission(owner)
+        if not self._owners.has_room(owner):
+            raise self._refuse(owner)
         self._reserved += 1
         self._owners.add(owner)
         return ReservedSlot(self._admit, partial(self._end_reservation, owner))
 
     async def put(self, entry: QueueEntry, *, force: bool = False) -> int:
         """Enqueue an entry and return its position. Raises QueueFull, except for forced, `resume` and known entries."""
-        if not (force or entry.kind == "resume" or self._is_known(entry)):
-            self._check_admission(entry.owner)
+        if not (force or entry.kind == "resume" or self._is_known(entry) or self._owners.has_room(entry.owner)):
+            raise self._refuse(entry.owner)
         return await self._admit(entry)
 
     async def take(self) -> Delivery:
@@ -141,7 +125,7 @@ class MemoryQueue:
         item = self._in_flight.pop(delivery.fencing_token, None)
         if item is None:
             return False
-        self._drain_rate.record_completion(self._clock.monotonic() - item.since)
+        self._drain_rate.seconds.append(self._clock.monotonic() - item.since)
         self._finish(item)
         return True
 
@@ -182,7 +166,7 @@ class MemoryQueue:
 
     async def remove(self, task_id: str) -> bool:
         """Remove a waiting entry or a dead letter. Return False if there is none."""
-        return self._discard_waiting(task_id) is not None or self._dead_letters.remove(task_id) is not None
+        return self._discard_waiting(task_id) is not None or self._dead_letters.pop(task_id, None) is not None
 
     async def find_missing(self, entries: Sequence[QueueEntry]) -> list[QueueEntry]:
         """Return the entries whose tasks neither wait nor are in flight nor are dead letters."""
@@ -216,11 +200,11 @@ class MemoryQueue:
 
     async def list_dead_letters(self) -> list[DeadLetter]:
         """Return the dead letters, oldest first."""
-        return self._dead_letters.list()
+        return [*self._dead_letters.values()]
 
     async def retry_dead_letter(self, task_id: str) -> bool:
         """Enqueue a dead letter as a new entry. Return False if there is none."""
-        letter = self._dead_letters.remove(task_id)
+        letter = self._dead_letters.pop(task_id, None)
         if letter is None:
             return False
         self._append(replace(letter.entry, delivered_before=0))
@@ -241,23 +225,25 @@ class MemoryQueue:
             oldest_waiting_seconds=self._clock.monotonic() - oldest.since if oldest else 0.0,
         )
 
-    def _check_admission(self, owner: str) -> None:
-        if self._owners.has_room(owner):
-            return
+    def _refuse(self, owner: str) -> QueueFull:
         active = 0 if self._paused else len(self._in_flight)
         seconds = self._drain_rate.estimate_retry_after_seconds(active, self._owners.needed_departures(owner))
-        raise QueueFull(self._capacity, seconds, owner_waiting=self._owners.over_share(owner))
+        return QueueFull(self._capacity, seconds, owner_waiting=self._owners.over_share(owner))
 
     def _end_reservation(self, owner: str) -> None:
         self._reserved -= 1
         self._owners.remove(owner)
 
     def _is_known(self, entry: QueueEntry) -> bool:
-        return entry.task_id in self._waiting or entry.task_id in self._dead_letters or self._is_in_flight(entry)
+        if entry.task_id in self._waiting or entry.task_id in self._dead_letters:
+            return True
+        return self._find_in_flight(entry) is not None
 
-    def _is_in_flight(self, entry: QueueEntry) -> bool:
-        running = self._scheduler.find_in_flight(entry.session_id)
-        return running is not None and running.entry.task_id == entry.task_id and running not in self._delays
+    def _find_in_flight(self, entry: QueueEntry) -> QueueItem | None:
+        """Return the item of the entry's task in flight, or None."""
+        lane = self._scheduler.lanes.get(entry.session_id)
+        item = lane.in_flight if lane is not None else None
+        return item if item is not None and item.entry.task_id == entry.task_id and item not in self._delays else None
 
     async def _admit(self, entry: QueueEntry) -> int:
         """Enqueue an entry regardless of the capacity and return its position; a known task keeps its single entry."""
@@ -269,7 +255,7 @@ class MemoryQueue:
         if entry.task_id in self._dead_letters:
             self._dead_letters.merge(entry)
             return 0
-        if entry.kind == "run" and self._is_in_flight(entry):
+        if entry.kind == "run" and self._find_in_flight(entry) is not None:
             return 0
         return self._append(entry)
 
@@ -278,9 +264,11 @@ class MemoryQueue:
         if item.deliveries >= self._max_deliveries:
             self._add_dead_letter(item)
             return 0
-        self._start_waiting(item, front=entry.kind == "resume")
+        is_resume = entry.kind == "resume"
+        position = 0 if is_resume else self._scheduler.position_at_end(entry)
+        self._start_waiting(item, front=is_resume)
         self._wake()
-        return self._scheduler.position(item)
+        return self._scheduler.position(item) if is_resume else position
 
     def _start_waiting(self, item: QueueItem, *, front: bool) -> None:
         item.since = self._clock.monotonic()
@@ -306,7 +294,8 @@ class MemoryQueue:
     def _finish(self, item: QueueItem) -> None:
         self._scheduler.finish(item)
         self._wake()
-        self._end_drains()
+        if self._drains.waiting:
+            self._end_drains()
 
     def _end_drains(self) -> None:
         if not self._in_flight:
@@ -319,7 +308,7 @@ class MemoryQueue:
         self._wake()
 
     def _wake(self) -> None:
-        if self._scheduler.has_ready_lane and not self._paused:
+        if self._scheduler.owners.ready and not self._paused:
             self._consumers.wake_one()
 
 

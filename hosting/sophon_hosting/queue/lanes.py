@@ -51,25 +51,16 @@ class LaneScheduler:
     is mostly empty, each task would create both, which is most of its cost.
     """
 
-    __slots__ = ("_empty_lane", "_empty_rotation", "_lanes", "_lanes_by_owner", "_owners", "held_count")
+    __slots__ = ("_empty_lane", "_empty_rotation", "_lanes_by_owner", "held_count", "lanes", "owners")
 
     def __init__(self) -> None:
-        self._lanes: dict[str, Lane] = {}
-        self._owners = Rotation()
+        self.lanes: dict[str, Lane] = {}
+        self.owners = Rotation()
+        """Owners with deliverable items; while one is `ready`, `take` returns an item."""
         self._lanes_by_owner: dict[str, Rotation] = {}
         self._empty_lane: Lane | None = None
         self._empty_rotation: Rotation | None = None
         self.held_count = 0
-
-    @property
-    def has_ready_lane(self) -> bool:
-        """Whether `take` would return an item."""
-        return bool(self._owners.ready)
-
-    def find_in_flight(self, session_id: str) -> QueueItem | None:
-        """Return the session's item in flight, or None."""
-        lane = self._lanes.get(session_id)
-        return lane.in_flight if lane else None
 
     def add(self, item: QueueItem, *, front: bool) -> None:
         """Enqueue an item behind or before the others of its session."""
@@ -81,34 +72,35 @@ class LaneScheduler:
 
     def move_to_front(self, item: QueueItem) -> None:
         """Move a waiting item before the others of its session."""
-        lane = self._lanes[item.entry.session_id]
+        lane = self.lanes[item.entry.session_id]
         lane.waiting.move_to_end(item.entry.task_id, last=False)
         self._update(item.entry.session_id, lane)
 
     def discard(self, item: QueueItem) -> None:
         """Remove a waiting item without delivering it."""
-        lane = self._lanes[item.entry.session_id]
+        lane = self.lanes[item.entry.session_id]
         del lane.waiting[item.entry.task_id]
         self._update(item.entry.session_id, lane)
 
     def take(self) -> QueueItem | None:
         """Return the next item of the owner whose turn it is and mark it as in flight; None if no lane is ready."""
-        if not self._owners.ready:
+        if not self.owners.ready:
             return None
-        owner = next(iter(self._owners.ready))
+        owner = next(iter(self.owners.ready))
         session_id = next(iter(self._lanes_by_owner[owner].ready))
-        lane = self._lanes[session_id]
+        lane = self.lanes[session_id]
         item = lane.next_item()
         assert item is not None, f"lane {session_id!r} is listed as ready but has nothing to deliver"
         del lane.waiting[item.entry.task_id]
         lane.in_flight = item
         self._update(session_id, lane)
-        self._owners.move_to_end(owner)
+        if owner in self.owners.ready:
+            self.owners.ready.move_to_end(owner)
         return item
 
     def finish(self, item: QueueItem) -> None:
         """Mark the item as no longer in flight."""
-        lane = self._lanes[item.entry.session_id]
+        lane = self.lanes[item.entry.session_id]
         lane.in_flight = None
         self._update(item.entry.session_id, lane)
 
@@ -129,7 +121,7 @@ class LaneScheduler:
 
     def release_lane(self, session_id: str, task_id: str) -> bool:
         """End the hold of this task. Return False if it does not hold the lane."""
-        lane = self._lanes.get(session_id)
+        lane = self.lanes.get(session_id)
         if lane is None or lane.holder != task_id:
             return False
         lane.holder = None
@@ -139,7 +131,7 @@ class LaneScheduler:
 
     def position(self, item: QueueItem) -> int:
         """Return how many items are delivered before a waiting one if nothing changes; see `TaskQueue.position`."""
-        task_id, lane = item.entry.task_id, self._lanes[item.entry.session_id]
+        task_id, lane = item.entry.task_id, self.lanes[item.entry.session_id]
         if task_id == lane.holder:
             index = 0
         elif next(reversed(lane.waiting)) == task_id:
@@ -150,7 +142,7 @@ class LaneScheduler:
 
     def position_at_end(self, entry: QueueEntry) -> int:
         """Return the position that an entry would have if it was added at the end of its lane now."""
-        lane = self._lanes.get(entry.session_id)
+        lane = self.lanes.get(entry.session_id)
         index = 0 if lane is None or lane.holder == entry.task_id else len(lane.waiting)
         return self._count_before(entry, lane, index)
 
@@ -161,12 +153,12 @@ class LaneScheduler:
         rank = index
         if lanes is not None:
             rank += lanes.count_before(entry.session_id, index, will_be_ready=will_be_ready)
-        return rank + self._owners.count_before(owner, rank, will_be_ready=will_be_ready)
+        return rank + self.owners.count_before(owner, rank, will_be_ready=will_be_ready)
 
     def _get_or_create_lane(self, session_id: str) -> Lane:
-        lane = self._lanes.get(session_id)
+        lane = self.lanes.get(session_id)
         if lane is None:
-            lane = self._lanes[session_id] = self._empty_lane or Lane()
+            lane = self.lanes[session_id] = self._empty_lane or Lane()
             self._empty_lane = None
         return lane
 
@@ -183,7 +175,7 @@ class LaneScheduler:
         if count or lane.count:
             self._list(session_id, lane, count)
         if not (count or waiting or lane.in_flight is not None or lane.holder is not None):
-            del self._lanes[session_id]
+            del self.lanes[session_id]
             self._empty_lane = lane
 
     def _list(self, session_id: str, lane: Lane, count: int) -> None:
@@ -194,8 +186,8 @@ class LaneScheduler:
             lanes = self._lanes_by_owner[owner] = self._empty_rotation or Rotation()
             self._empty_rotation = None
         lanes.update(session_id, count, is_ready=lane.in_flight is None)
-        total = self._owners.count(owner) + count - lane.count
-        self._owners.update(owner, total, is_ready=bool(lanes.ready))
+        total = self.owners.counts.get(owner, 0) + count - lane.count
+        self.owners.update(owner, total, is_ready=bool(lanes.ready))
         lane.count = count
         if not total:
             self._empty_rotation = self._lanes_by_owner.pop(owner)
@@ -210,22 +202,19 @@ class Rotation:
     ready member.
     """
 
-    __slots__ = ("_above", "_counts", "busy", "ready")
+    __slots__ = ("_above", "busy", "counts", "ready")
 
     def __init__(self) -> None:
         self.ready: OrderedDict[str, object] = OrderedDict()
         self.busy: OrderedDict[str, object] = OrderedDict()
-        self._counts: dict[str, int] = {}
+        self.counts: dict[str, int] = {}
+        """Number of entries of each member."""
         # At index n: the number of members with more than n entries.
         self._above: list[int] = []
 
-    def count(self, member: str) -> int:
-        """Return the number of entries of a member; 0 if it is none."""
-        return self._counts.get(member, 0)
-
     def update(self, member: str, count: int, *, is_ready: bool) -> None:
         """Set the number of entries of a member and whether it is ready; a member without entries is removed."""
-        before = self._counts.get(member, 0)
+        before = self.counts.get(member, 0)
         if count == before + 1:
             if before == len(self._above):
                 self._above.append(1)
@@ -239,30 +228,25 @@ class Rotation:
             self._resize(before, count)
         if not count:
             if before:
-                del self._counts[member]
+                del self.counts[member]
                 if self.ready.pop(member, _NOT_LISTED) is _NOT_LISTED:
                     del self.busy[member]
             return
-        self._counts[member] = count
+        self.counts[member] = count
         listed, other = (self.ready, self.busy) if is_ready else (self.busy, self.ready)
         if member not in listed:
             if before:
                 del other[member]
             listed[member] = None
 
-    def move_to_end(self, member: str) -> None:
-        """Move a member that was served behind the other ready ones, if it is still ready."""
-        if member in self.ready:
-            self.ready.move_to_end(member)
-
     def count_before(self, member: str, index: int, *, will_be_ready: bool) -> int:
         """Return how many entries of other members are served before the entry number `index` (from 0) of a member.
 
         `will_be_ready` is used for a member that is not ready: whether it goes behind the ready members or behind all.
         """
-        if len(self._counts) == (member in self._counts):
+        if len(self.counts) == (member in self.counts):
             return 0
-        own = self._counts.get(member, 0)
+        own = self.counts.get(member, 0)
         earlier_rounds = sum(self._above[:index]) - min(own, index) if index else 0
         if index >= len(self._above):
             return earlier_rounds
@@ -291,7 +275,7 @@ class Rotation:
 
     def _count_above(self, members: Iterable[str], excluded: str, index: int) -> int:
         """Return how many of the members, without `excluded`, have more than `index` entries."""
-        counts, total = self._counts, 0
+        counts, total = self.counts, 0
         for each in members:
             total += counts[each] > index and each != excluded
         return total
@@ -302,5 +286,5 @@ class Rotation:
         for each in members:
             if each == last:
                 break
-            total += self._counts[each] > index
+            total += self.counts[each] > index
         return total

@@ -27,5 +27,5 @@ def test_it_is_told_from_how_long_tasks_take_and_how_many_run(completions, in_fl
 def test_only_the_newest_completions_count():
     pace = DrainRate()
     for seconds in [50.0] * 10 + [2.0] * SAMPLE_COUNT:
-        pace.record_completion(seconds)
+        pace.seconds.append(seconds)
     assert pace.estimate_retry_after_seconds(1, 1) == 2

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from sophon.stores.run_fence import StaleRun
+from sophon_hosting import worker
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.runs import outcomes, run_start
+from sophon_hosting.runs import outcomes
 from sophon_hosting.runs.delivery_settlement import RETRY_SECONDS
 from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import Run, RunOutcome
@@ -92,7 +93,7 @@ async def test_a_turn_that_another_worker_begins_first_is_not_told_as_started_he
 async def test_without_the_fence_the_turn_that_comes_back_writes_its_outcome(
     world: Any, host: Any, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (run_start, outcomes):
+    for module in (worker, outcomes):
         monkeypatch.setattr(module, "begin_fence", lambda active_run, event_bus: None)
     receipt = await world.send(host, text)
 

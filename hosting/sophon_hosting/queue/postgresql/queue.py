@@ -104,7 +104,7 @@ class PostgresQueue(SharedQueue):
         values = (delivery.entry.session_id, delivery.fencing_token, self._wakes)
         is_acked: bool = await self._ask(self._statements.ack, *values)
         if is_acked and began is not None:
-            self._counts.drain_rate.record_completion(time.monotonic() - began)
+            self._counts.drain_rate.seconds.append(time.monotonic() - began)
             self._counts.change(delivery.entry.owner, 0, -1)
         self._dispatcher.wake()
         return is_acked

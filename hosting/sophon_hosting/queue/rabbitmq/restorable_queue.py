@@ -39,7 +39,8 @@ class ScheduledQueue(MemoryQueue):
     def check_admission(self, owner: str, reserved: Mapping[str, int]) -> None:
         """Raise QueueFull if the owner may not reserve a slot beside those of a process."""
         with self._counting(reserved):
-            self._check_admission(owner)
+            if not self._owners.has_room(owner):
+                raise self._refuse(owner)
 
     def hold_now(self, session_id: str, task_id: str) -> None:
         """Hold a lane, as a predecessor did."""
@@ -76,7 +77,8 @@ class ScheduledQueue(MemoryQueue):
 
     def adopt(self, record: TaskRecord) -> Delivery | None:
         """Regard the record's delivery as open; return it, or None if another one of the session is."""
-        if self._scheduler.find_in_flight(record.entry.session_id) is not None:
+        lane = self._scheduler.lanes.get(record.entry.session_id)
+        if lane is not None and lane.in_flight is not None:
             return None
         item = QueueItem(record.entry, self._clock.monotonic(), record.deliveries)
         self._scheduler.adopt(item)
@@ -97,8 +99,7 @@ class ScheduledQueue(MemoryQueue):
 
     def find_delivered(self, entry: QueueEntry) -> QueueItem | None:
         """Return the item of the task in flight, or None."""
-        item = self._scheduler.find_in_flight(entry.session_id)
-        return item if item is not None and self._is_in_flight(entry) else None
+        return self._find_in_flight(entry)
 
     def count_owners(self) -> dict[str, int]:
         """Return the number of waiting entries of each owner."""

@@ -112,7 +112,7 @@ class RedisStreamsQueue(SharedQueue):
             self._end(delivery)
         self._counts.learn(*known)
         if done and seconds is not None:
-            self._counts.drain_rate.record_completion(seconds)
+            self._counts.drain_rate.seconds.append(seconds)
         return bool(done)
 
     async def nack(self, delivery: Delivery, *, is_counted: bool = True, delay_seconds: float = 0.0) -> NackResult:

@@ -2,9 +2,10 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Any, cast
 
-from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict, new_list
 from sophon.context.message_list import MessageList
 from sophon.context.state_serialization import MAX_SNAPSHOT_DEPTH, Snapshot
 from sophon.messages import Message
@@ -26,39 +27,35 @@ TEXT_LOG = 0
 """Number of the log of texts; logs of messages have numbers from 1."""
 
 
+@dataclass(slots=True, eq=False)
 class MessageLog:
     """Bookkeeping of the log of one message list: for each entry that the store has, where in the list it ends.
 
     An entry is a message, or a range of the session's history.
     """
 
-    __slots__ = ("_ends", "messages", "number")
-
-    def __init__(self, number: int, messages: MessageList, ends: Sequence[int] = ()) -> None:
-        self.number, self.messages = number, messages
-        self._ends = list(ends)
-
-    def __len__(self) -> int:
-        return len(self._ends)
+    number: int
+    messages: MessageList
+    ends: list[int] = field(default_factory=new_list)
 
     def take_new(self, history: Sequence[Message], recorded: int) -> LogWrite | None:
         """Return what the store lacks, which counts as written from now on; None if nothing has changed.
 
         `history` is the session's as it was loaded, `recorded` the number of leading messages that may be part of it.
         """
-        before, kept = len(self._ends), bisect_right(self._ends, self.messages.unchanged)
-        start = self._ends[kept - 1] if kept else 0
-        del self._ends[kept:]
+        before, kept = len(self.ends), bisect_right(self.ends, self.messages.unchanged)
+        start = self.ends[kept - 1] if kept else 0
+        del self.ends[kept:]
         self.messages.mark_unchanged()
         entries: list[Any] = []
         for entry, end in _iterate_entries(self.messages, start, history if start < recorded else ()):
             entries.append(entry)
-            self._ends.append(end)
+            self.ends.append(end)
         return LogWrite(self.number, kept, entries) if entries or kept < before else None
 
     def forget_from(self, entry: int) -> None:
         """Count an entry and those after it as not written."""
-        del self._ends[entry:]
+        del self.ends[entry:]
 
 
 class TextLog:
@@ -168,23 +165,24 @@ class CheckpointBuilder:
         return self._texts.add(text)
 
 
+@dataclass(slots=True, eq=False)
 class _Split:
     """One walk through a state, which takes the message lists and the long texts out of it."""
 
-    def __init__(self, builder: CheckpointBuilder, history: Sequence[Message]) -> None:
-        self._builder, self._history = builder, history
-        self.logs: dict[int, MessageLog] = {}
-        self.writes: list[LogWrite] = []
-        self.message_references: list[list[Any]] = []
-        self.text_references: list[list[Any]] = []
+    builder: CheckpointBuilder
+    history: Sequence[Message]
+    logs: dict[int, MessageLog] = field(default_factory=new_dict)
+    writes: list[LogWrite] = field(default_factory=new_list)
+    message_references: list[list[Any]] = field(default_factory=new_list)
+    text_references: list[list[Any]] = field(default_factory=new_list)
 
     def turn(self, turn: Snapshot, path: tuple[str | int, ...]) -> dict[str, Any]:
-        log = self._builder.log_of(turn)
+        log = self.builder.log_of(turn)
         self.logs[id(log.messages)] = log
-        write = log.take_new(self._history, turn["recorded"])
+        write = log.take_new(self.history, turn["recorded"])
         if write is not None:
             self.writes.append(write)
-        self.message_references.append([list(path), log.number, len(log)])
+        self.message_references.append([list(path), log.number, len(log.ends)])
         rest = {
             name: self.value(turn[name], (*path, name)) for name in ("text", "compaction", "extensions") if name in turn
         }
@@ -194,7 +192,7 @@ class _Split:
         if isinstance(value, Snapshot):
             return self.turn(value, path)
         if type(value) is str and len(value) >= LONG_TEXT_CHARACTERS:
-            self.text_references.append([list(path), self._builder.add_text(value)])
+            self.text_references.append([list(path), self.builder.add_text(value)])
             return None
         if len(path) >= MAX_SNAPSHOT_DEPTH:
             return value
