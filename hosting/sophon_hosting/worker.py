@@ -89,6 +89,8 @@ class Worker:
         # A host's chains have SessionEvents all, or none of them.
         self._begins_in_chain = any(isinstance(middleware, SessionEvents) for middleware in pipelines.default)
         self._direct_chains = DirectChains()
+        telemetry = services.settings.section(TelemetrySettings)
+        self._propagates_traces = telemetry.endpoint is not None and services.learning.is_enabled
         self._leases = LeaseRenewal(queue, services.clock, health)
         self._settlement = DeliverySettlement(services, queue, active_runs, terminator, event_bus, self._leases)
         self._crash_suspects = CrashSuspects()
@@ -294,10 +296,7 @@ class Worker:
                         load_logged = partial(load_logged_events, host_store(view).events, run)
                         origin = replace(origin, load_logged=load_logged)
                     ctx.put(TRACE_ORIGIN, origin)
-                    if (
-                        services.settings.section(TelemetrySettings).endpoint is not None
-                        and services.learning.is_enabled
-                    ):
+                    if self._propagates_traces:
                         PROPAGATED.set(origin.context)  # of the task of this turn: what it calls gets its trace context
                 active_run.stored_usage = usage_rows(ctx.tally.unrecorded, ctx.session_id, run.id, services.clock.now())
         except StoreError:
