@@ -5,7 +5,7 @@ from typing import get_args
 
 from sophon.events import Event, event_type
 from sophon.events.base import Audience
-from sophon.events.field_rules import field_rules
+from sophon.events.field_visibility_rules import field_rules
 from sophon.events.visibility import Visibility
 
 

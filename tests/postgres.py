@@ -11,7 +11,7 @@ from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.engine import make_url
 
 from sophon.stores.sql.schema import metadata
-from sophon.stores.sql.url import resolve_url
+from sophon.stores.sql.store_url import resolve_url
 from sophon_hosting.store.factory import host_store_from_url
 from tests.databases import open_and_close
 

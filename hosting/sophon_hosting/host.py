@@ -23,8 +23,8 @@ from sophon_hosting.agent_chains import AgentChains
 from sophon_hosting.background_loops import BackgroundLoop, BackgroundLoops, CreateLoops
 from sophon_hosting.background_tasks import complete
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.events.last_tool_errors import ToolErrors
 from sophon_hosting.events.session_changes import SessionChanges
-from sophon_hosting.events.tool_errors import ToolErrors
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
 from sophon_hosting.feature_services import FeatureServices

@@ -19,7 +19,7 @@ from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.runs.daily_log import read_daily_log
 from sophon_middlewares.chains import CHAINS, NOTHING
 from sophon_middlewares.chains.additions import GUARD_ORDER, find_additions
-from sophon_middlewares.guards.description import CompletesSettings
+from sophon_middlewares.guards.guard_description import CompletesSettings
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
 
 FACTORY_SETTING = "Chain.Factory"

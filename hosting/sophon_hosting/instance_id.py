@@ -18,7 +18,7 @@ def compute_instance_id(store_url: str, folder: Path) -> str:
     if store_url == MEMORY_SCHEME:
         place = f"{MEMORY_SCHEME}{folder.resolve()}"
     else:
-        from sophon.stores.sql.url import resolve_url  # lazy: it loads SQLAlchemy
+        from sophon.stores.sql.store_url import resolve_url  # lazy: it loads SQLAlchemy
 
         url = resolve_url(store_url, folder)
         if url.get_backend_name() == "sqlite":

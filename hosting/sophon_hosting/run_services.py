@@ -8,7 +8,7 @@ from sophon.turn.task_type_chains import PipelineRegistry
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.health import QueueHealth
-from sophon_hosting.queue.opening import QueueOpening
+from sophon_hosting.queue.queue_opening import QueueOpening
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import AcceptedRuns, ActiveRuns
 from sophon_hosting.runs.approvals.pending_questions import PendingQuestions

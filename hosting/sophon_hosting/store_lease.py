@@ -22,7 +22,7 @@ from sophon.errors import StoreError
 from sophon.stores.factory import MEMORY_SCHEME
 from sophon.stores.sql.dialects import SERVER_TIMEOUT_SECONDS, describe_url
 from sophon.stores.sql.errors import to_store_error
-from sophon.stores.sql.url import resolve_url
+from sophon.stores.sql.store_url import resolve_url
 
 ADVISORY_KEY = 0x50_50_48_4F_4E
 """Key of the PostgreSQL advisory lock, which is scoped to the database: an arbitrary fixed number."""

@@ -12,7 +12,7 @@ from sophon.tools.http.ssrf_guard import SsrfBlocked, SsrfGuard
 from sophon.tools.tool import Risk, tool
 
 if TYPE_CHECKING:
-    from sophon.models.gateway.gateway import ModelGateway
+    from sophon.models.gateway.failover_gateway import ModelGateway
     from sophon.tools.http.client import FetchedResponse, SafeHttpClient
 
 MAX_BODY_CHARACTERS = 1_000_000

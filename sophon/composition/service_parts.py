@@ -142,7 +142,7 @@ class _PartsBuilder:
         if not needs_embedder(self._settings, uses_defaults=self._uses_defaults):
             return
         from sophon.models.embeddings.embedder_factory import create_cached_embedder  # lazy, as above
-        from sophon.stores.vectors.policies import create_policy_cache
+        from sophon.stores.vectors.stored_policies import create_policy_cache
 
         prices = self._settings.budget.default_price_pair
         if parts.embedder is None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sophon.context.turn_log import TurnLog
     from sophon.events.base import EventSink
     from sophon.learning_services import LearningServices
-    from sophon.models.gateway.gateway import ModelGateway
+    from sophon.models.gateway.failover_gateway import ModelGateway
     from sophon.security_services import SecurityServices
     from sophon.settings import Settings
     from sophon.stores.contract import Store

@@ -19,9 +19,9 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.stores.sql import sqlite_integrity
+from sophon.stores.sql.batched_deletion import write_in_batches
 from sophon.stores.sql.database import COMPANIONS, Database, truncate_log
 from sophon.stores.sql.errors import to_store_error
-from sophon.stores.sql.expiry import write_in_batches
 from sophon.stores.sql.schema import probes
 from sophon.stores.sql.schema_migration import (
     VERSION_TABLE,

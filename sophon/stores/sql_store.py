@@ -28,7 +28,7 @@ from sophon.stores.sql.database import Database, ThreadedDatabase
 from sophon.stores.sql.memory_database import MemoryDatabase
 from sophon.stores.sql.schema import CHAIN_TABLES
 from sophon.stores.sql.store_part import StorePart
-from sophon.stores.sql.url import resolve_url
+from sophon.stores.sql.store_url import resolve_url
 from sophon.stores.sub_agents.sql import SubAgentStore
 from sophon.stores.texts.sql import TextStore
 from sophon.stores.tool_call_journal.sql import SqlJournal

@@ -11,7 +11,7 @@ from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.clock import Clock
 from sophon.events import Event, StageCompleted
 from sophon.messages import Usage
-from sophon.traces.folding import TimedEvent, TraceFolder
+from sophon.traces.event_folding import TimedEvent, TraceFolder
 from sophon.traces.published_stages import DURATION_FIELD, PUBLISHED_ZONE, StageTimes
 from sophon.traces.trace import StageTime, StartTrace, Trace, TraceStatus
 from sophon.traces.trace_context import TraceContext

@@ -22,7 +22,7 @@ from sophon.learning.vector_index import ExactIndex
 from sophon.routing.route_record import RouteRecord
 from sophon.routing.turn_keys import ROUTE
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.vectors.policies import create_policy_cache
+from sophon.stores.vectors.stored_policies import create_policy_cache
 from sophon.testing import FunctionModel
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.learning.learning import Learning

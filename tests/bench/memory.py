@@ -36,7 +36,7 @@ from sophon.stores.memories.long_term_memory import LongTermMemory
 from sophon.stores.memories.similarity_search import MemoryVectorCache
 from sophon.stores.sql.database import ThreadedDatabase
 from sophon.stores.sql.schema import memories, vectors
-from sophon.stores.sql.url import resolve_url
+from sophon.stores.sql.store_url import resolve_url
 from sophon.stores.vectors.contract import VectorRow
 from sophon.testing import FunctionModel
 from sophon_hosting.store.sql_host_store import SqlHostStore

@@ -23,7 +23,7 @@ from sophon.routing.router import RouteQuery, Router
 from sophon.settings import Settings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.route_averages.route_average import RouteObservation
-from sophon.stores.vectors.policies import create_policy_cache
+from sophon.stores.vectors.stored_policies import create_policy_cache
 from sophon.testing import FunctionModel, VirtualClock
 from tests.bench.routing_workload import COSTS, MODELS, Message, ask_oracle, make_messages, quality_of
 

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from sophon.errors import StoreError
-from sophon.stores.sql.url import resolve_url
+from sophon.stores.sql.store_url import resolve_url
 from sophon_hosting.store_lease import StoreLease
 from tests import postgres
 

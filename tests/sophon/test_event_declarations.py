@@ -7,7 +7,7 @@ import pytest
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events import Event, event_from_wire, event_type, event_types
-from sophon.events.field_rules import field_rules
+from sophon.events.field_visibility_rules import field_rules
 from sophon.events.visibility import Plain, Text, Visibility
 from tests.event_declarations import check_event_declaration
 

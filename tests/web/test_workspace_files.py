@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.async_api import Locator, Page, expect
 
-from sophon.stores.memories.workspace_files import add_facts
+from sophon.stores.memories.workspace_writes import add_facts
 from tests.web.driving import write
 from tests.web.test_looks import findings
 

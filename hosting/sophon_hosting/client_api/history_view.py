@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events import event_type
-from sophon.events.field_rules import FieldRule, field_rules
+from sophon.events.field_visibility_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
 from sophon.learning.trajectories import Trajectory
 from sophon.stores.grants.contract import StandingGrant

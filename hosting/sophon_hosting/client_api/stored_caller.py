@@ -11,7 +11,7 @@ from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.client_api.caller import Caller, CallerEvents
 from sophon_hosting.client_api.caller_connection import DirectConnection
-from sophon_hosting.events.stored_events import StoredEvents
+from sophon_hosting.events.store_only_committer import StoredEvents
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.settings.hub import HubSettings
 from sophon_hosting.store.contract import HostStore

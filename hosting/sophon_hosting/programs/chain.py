@@ -17,7 +17,7 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.features.registry import load_features
 from sophon_hosting.host_chain import build_own_chain, complete_configured_chain
 from sophon_middlewares.chains.additions import explain_addition
-from sophon_middlewares.guards.description import describe_guards, format_guards
+from sophon_middlewares.guards.guard_description import describe_guards, format_guards
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

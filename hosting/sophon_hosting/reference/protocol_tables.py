@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from sophon.events import Event, event_types
-from sophon.events.field_rules import FieldRule, field_rules
+from sophon.events.field_visibility_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
 from sophon_hosting.client_api.client_errors import HTTP_STATUS_BY_CODE
 from sophon_hosting.features.registry import builtin_operations, load_builtin_features, load_event_types

@@ -12,7 +12,7 @@ from sophon.composition.part_factories import find_memory_folder
 from sophon.errors import CompositionError
 from sophon.services import Services
 from sophon.settings import GuardsSettings, Settings
-from sophon_middlewares.guards.description import find_turn_settings
+from sophon_middlewares.guards.guard_description import find_turn_settings
 from sophon_middlewares.memory.memory import DailyLog, Memory
 
 S = TypeVar("S")

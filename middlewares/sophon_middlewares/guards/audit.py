@@ -23,7 +23,7 @@ from sophon_middlewares.guards.judgement import (
 )
 from sophon_middlewares.guards.redaction.model_redaction import is_redacted
 from sophon_middlewares.tool_calls.call_risk import find_call_risk
-from sophon_middlewares.tool_calls.earlier_runs import find_earlier_run
+from sophon_middlewares.tool_calls.calls_started_earlier import find_earlier_run
 from sophon_middlewares.tool_calls.escalations import get_round_values, take_person_decision
 
 log = logging.getLogger("sophon.guards")

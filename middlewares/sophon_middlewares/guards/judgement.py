@@ -12,7 +12,7 @@ from sophon.events import GuardDecision, GuardVerdict
 from sophon.extensions import Key
 from sophon.messages import ToolCall
 from sophon.security import describe_error
-from sophon_middlewares.tool_calls.earlier_runs import find_earlier_run
+from sophon_middlewares.tool_calls.calls_started_earlier import find_earlier_run
 from sophon_middlewares.tool_calls.escalations import Escalation, escalate
 
 log = logging.getLogger("sophon.guards")

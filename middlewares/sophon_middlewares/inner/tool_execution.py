@@ -30,7 +30,7 @@ from sophon_middlewares.tool_calls.call_checks import (
     find_call_error,
     find_permission_error,
 )
-from sophon_middlewares.tool_calls.earlier_runs import find_earlier_run
+from sophon_middlewares.tool_calls.calls_started_earlier import find_earlier_run
 from sophon_middlewares.tool_calls.grant_check import find_grant_error
 from sophon_middlewares.tool_calls.result_redaction import MAX_INLINE_CHARACTERS, redact_result, redact_text
 from sophon_middlewares.tool_calls.tool_limits import (

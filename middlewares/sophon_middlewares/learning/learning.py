@@ -12,7 +12,7 @@ from sophon.learning.trajectories import GOOD_FROM, MAX_KEPT, POOR_BELOW, Trajec
 from sophon.stores.route_averages.route_average import RouteObservation
 from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon.stores.vectors.contract import POLICIES
-from sophon.stores.vectors.policies import to_vector_row
+from sophon.stores.vectors.stored_policies import to_vector_row
 from sophon.turn.stage_events import emit_stage
 from sophon_middlewares.inner.agentic_loop.loop_end import LOOP_END
 from sophon_middlewares.learning.finished_turn import (

@@ -17,12 +17,12 @@ from sophon.principals import MAIN_AGENT, files_folder, memory_scope
 from sophon.security.information_flow.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import file_key, memory_key, name_file
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader
-from sophon.stores.memories.workspace_files import MEMORY_FILE, find_said
 from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
+from sophon.stores.memories.workspace_writes import MEMORY_FILE, find_said
 from sophon.turn.chat_overrides import CHAT_OVERRIDES
 from sophon_middlewares.memory.memory_layer import MemoryLayer
 from sophon_middlewares.outer.context_window.fact_flush import HAS_MEMORY
-from sophon_middlewares.outer.context_window.room import ROOM_FILLERS
+from sophon_middlewares.outer.context_window.room_filler import ROOM_FILLERS
 
 DailyLog = Callable[[Context], Awaitable[Sequence[str]]]
 """Returns the lines of the last two days that a turn may see, oldest first."""

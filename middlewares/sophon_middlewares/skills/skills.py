@@ -19,7 +19,7 @@ from sophon.skills.instruction_selection import InstructionSelector
 from sophon.skills.prompt import SkillList, build_instructions
 from sophon.turn.permissions import find_allowed_tools
 from sophon_middlewares.outer.context_window.request_fitting import ContextWindowLayer, find_window
-from sophon_middlewares.outer.context_window.room import ROOM_FILLERS
+from sophon_middlewares.outer.context_window.room_filler import ROOM_FILLERS
 from sophon_middlewares.prompt.prompt_section import PromptSection, insert_before_last_message
 from sophon_middlewares.prompt.system_prompt import add_heading
 

@@ -32,7 +32,7 @@ def find_retry_delay(
 def backoff_seconds(retry: int, random_value: float) -> float:
     """Return the wait before a retry, counted from 1: it doubles, up to the cap, and is changed by the share of jitter.
 
-    `random_value` is a random value in [0, 1). The state machine (retry_machine.py) decides whether to retry; tenacity
+    `random_value` is a random value in [0, 1). The state machine (retry_states.py) decides whether to retry; tenacity
     only computes the wait.
     """
     from tenacity import AsyncRetrying, RetryCallState, wait_exponential  # lazy: 40 ms, needed only after a failure

@@ -1,4 +1,4 @@
-"""Retry loop for one candidate: attempts, key rotation, back-off and circuit breaker; drives retry_machine.py."""
+"""Retry loop for one candidate: attempts, key rotation, back-off and circuit breaker; drives retry_states.py."""
 
 from datetime import timedelta
 
@@ -9,7 +9,7 @@ from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS
 from sophon.models.gateway.attempt_runner import AttemptRunner
 from sophon.models.gateway.options import LAST_CANDIDATE_MAX_WAIT_SECONDS, MAX_WAIT_SECONDS
 from sophon.models.gateway.retry_delay import find_retry_delay
-from sophon.models.gateway.retry_machine import (
+from sophon.models.gateway.retry_states import (
     FINAL_STATES,
     TRANSIENT_ERRORS,
     RetryEvent,

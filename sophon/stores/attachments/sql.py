@@ -9,8 +9,8 @@ from sqlalchemy import Connection, delete, exists, func, insert, literal, select
 from sophon.attachments import Attachment
 from sophon.errors import NotFound
 from sophon.stores.attachments.stored_attachment import StoredAttachment, TooManyBytes, check_usable
+from sophon.stores.sql.batched_deletion import recheck_and_delete_in_batches
 from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.expiry import recheck_and_delete_in_batches
 from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import attachment_uses, attachments, sessions
 

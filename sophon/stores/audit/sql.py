@@ -20,7 +20,7 @@ from sophon.stores.audit.audit_event import (
     AuditFilter,
     AuditVerification,
 )
-from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, write_in_batches
+from sophon.stores.sql.batched_deletion import EXPIRE_BATCH_SIZE, write_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import TurnRepository
 from sophon.stores.sql.schema import audit, audit_chain

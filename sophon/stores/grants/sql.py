@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, delete, select, update
 
 from sophon.stores.grants.contract import StandingGrant
+from sophon.stores.sql.batched_deletion import delete_in_batches
 from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import grants
 

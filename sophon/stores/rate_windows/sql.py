@@ -10,7 +10,7 @@ from sophon.clock import Clock
 from sophon.security.sliding_windows import RateExceeded, RateLimit
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.rate_windows.window_rules import check_window
-from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.batched_deletion import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import TurnRepository
 from sophon.stores.sql.schema import rate_events

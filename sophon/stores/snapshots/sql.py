@@ -12,7 +12,7 @@ from sophon.security.audit.audit_chain import GENESIS, chain_entry
 from sophon.stores.audit.audit_event import AuditChainState, AuditVerification
 from sophon.stores.audit.sql import verify_entries
 from sophon.stores.snapshots.stored_snapshot import SNAPSHOT_COLUMNS, SnapshotEvent, SnapshotFile, StoredSnapshot
-from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, write_in_batches
+from sophon.stores.sql.batched_deletion import EXPIRE_BATCH_SIZE, write_in_batches
 from sophon.stores.sql.repository import TurnRepository, in_parts
 from sophon.stores.sql.schema import snapshot_chains, snapshots
 from sophon.stores.unit_of_work import WriteKind

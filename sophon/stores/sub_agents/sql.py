@@ -6,8 +6,8 @@ from functools import partial
 
 from sqlalchemy import Connection, Row, select, update
 
+from sophon.stores.sql.batched_deletion import delete_in_batches
 from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.repository import TurnRepository, matching
 from sophon.stores.sql.schema import sub_agents
 from sophon.stores.sub_agents.sub_agent_run import FINAL_STATES, SubAgentRun

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, case, func, select
 
-from sophon.stores.sql.expiry import recheck_and_delete_in_batches
+from sophon.stores.sql.batched_deletion import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import prepare_upsert
 from sophon.stores.sql.repository import TurnRepository, matching
 from sophon.stores.sql.schema import turn_traces

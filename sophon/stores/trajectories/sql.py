@@ -9,7 +9,7 @@ from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 
 from sophon.learning.feedback import Feedback
 from sophon.learning.trajectories import Trajectory
-from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, delete_in_batches, recheck_and_delete_in_batches
+from sophon.stores.sql.batched_deletion import EXPIRE_BATCH_SIZE, delete_in_batches, recheck_and_delete_in_batches
 from sophon.stores.sql.repository import TurnRepository, matching
 from sophon.stores.sql.schema import feedback as feedback_table
 from sophon.stores.sql.schema import trajectories

@@ -9,8 +9,8 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select
 
 from sophon.clock import Clock
 from sophon.messages import Usage
+from sophon.stores.sql.batched_deletion import delete_in_batches, recheck_and_delete_in_batches
 from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.expiry import delete_in_batches, recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import Repository, matching
 from sophon.stores.sql.schema import attempts, budget_alerts, reservations, spending

@@ -21,8 +21,8 @@ from sqlalchemy import (
     type_coerce,
 )
 
+from sophon.stores.sql.batched_deletion import recheck_and_delete_in_batches
 from sophon.stores.sql.column_types import load_json
-from sophon.stores.sql.expiry import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import TurnRepository, in_parts
 from sophon.stores.sql.schema import vectors

@@ -9,7 +9,13 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SophonError
 from sophon.security.redaction.text_redaction import describe_error
 from sophon.tools.http.ip_ranges import AddressAllowList, explain_blocked_address, parse_address
-from sophon.tools.http.url_origin import InvalidUrl, UrlOrigin, explain_private_name, parse_origin, resolve_location
+from sophon.tools.http.strict_url_parsing import (
+    InvalidUrl,
+    UrlOrigin,
+    explain_private_name,
+    parse_origin,
+    resolve_location,
+)
 
 HostResolver = Callable[[str], Awaitable[list[str]]]
 """Resolver: takes an ASCII host name, returns its IP addresses as text."""
@@ -54,7 +60,7 @@ class SsrfGuard:
     `allow_cidrs` permits exactly the listed addresses, as literals and as resolved addresses, on every hop. It does not
     permit names (`localhost`, `printer.local`), and cloud metadata addresses only as single addresses.
 
-    See `sophon.tools.http.url_origin` for why the host is parsed by the HTTP client itself, and
+    See `sophon.tools.http.strict_url_parsing` for why the host is parsed by the HTTP client itself, and
     `sophon.tools.http.ip_ranges` for the ranges. A NAT64 prefix specific to the local network cannot be detected.
     """
 

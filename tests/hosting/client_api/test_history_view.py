@@ -10,7 +10,7 @@ import pytest
 from sophon import Message, Risk, ToolCall
 from sophon.approvals import ApprovalRequest, Decision, Escalation
 from sophon.events import Event
-from sophon.events.field_rules import FieldRule, field_rules
+from sophon.events.field_visibility_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn.history_redaction import HIDDEN

@@ -6,7 +6,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import SystemClock
 from sophon.events import Event
 from sophon.events.visibility import Plain, Text
-from sophon.traces.folding import TraceFolder
+from sophon.traces.event_folding import TraceFolder
 from sophon.turn.history_redaction import HIDDEN
 from sophon_hosting.client_api.history_view import HistoryView
 from sophon_hosting.events.resume_deduplication import EventDeduplicator

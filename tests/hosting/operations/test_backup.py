@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 from sophon._python.private_files import PRIVATE_FILE
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql.url import resolve_url
+from sophon.stores.sql.store_url import resolve_url
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_hosting.store.runs.contract import Run
 from tests import postgres

@@ -13,7 +13,7 @@ from sophon.learning.trajectories import Trajectory
 from sophon.services import Services
 from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon.stores.vectors.contract import POLICIES
-from sophon.stores.vectors.policies import create_policy_cache
+from sophon.stores.vectors.stored_policies import create_policy_cache
 from sophon_hosting.host import Host
 from sophon_hosting.store.runs.contract import Run
 from tests.hosting.runs.conftest import World

@@ -28,7 +28,7 @@ from sophon.stores.audit.audit_event import AuditEvent
 from sophon.stores.contract import Store
 from sophon.stores.unit_of_work import UnitOfWork, WriteKind
 from sophon.stores.vectors.contract import POLICIES
-from sophon.stores.vectors.policies import create_policy_cache
+from sophon.stores.vectors.stored_policies import create_policy_cache
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.events import sequencer
 from sophon_hosting.events.event_bus import EventBus

@@ -19,7 +19,7 @@ from sophon.routing.route_record import RouteRecord
 from sophon.routing.turn_keys import ROUTE, SCORE, TASK_PROFILE
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.vectors.contract import POLICIES
-from sophon.stores.vectors.policies import create_policy_cache
+from sophon.stores.vectors.stored_policies import create_policy_cache
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.chains.additions import find_additions

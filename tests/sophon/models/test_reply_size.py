@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sophon import Services, ToolCall, tool
 from sophon.errors import ResponseTooLarge
 from sophon.messages import Message
-from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.failover_gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelRequest, ModelResponse

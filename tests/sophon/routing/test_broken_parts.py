@@ -16,7 +16,7 @@ from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.vectors.contract import POLICIES, VectorRow
-from sophon.stores.vectors.policies import create_policy_cache
+from sophon.stores.vectors.stored_policies import create_policy_cache
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
 

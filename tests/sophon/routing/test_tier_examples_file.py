@@ -13,7 +13,7 @@ from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.models.gateway.provider import Provider
 from sophon.routing.tier_examples_file import FilePolicy, parse_policy_file
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.vectors.policies import create_policy_cache
+from sophon.stores.vectors.stored_policies import create_policy_cache
 from sophon.testing import FunctionModel, VirtualClock
 
 TEXT = "Which harbour has the oldest lighthouse?"

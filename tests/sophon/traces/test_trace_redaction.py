@@ -40,6 +40,6 @@ def test_without_the_hosts_redactor_its_word_would_be_stored() -> None:
 
 
 def test_without_the_redaction_the_key_would_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sophon.traces.folding.redact_and_cut", lambda text, limit: text[:limit])
+    monkeypatch.setattr("sophon.traces.event_folding.redact_and_cut", lambda text, limit: text[:limit])
     # Of the arguments: the attempt replaces keys in its detail itself.
     assert stored(redact=hide).count(SECRET) == 1

@@ -41,7 +41,7 @@ def find_longest_window(settings: "Settings") -> timedelta:
 
     A chain may have an evaluator that the settings of the host do not show.
     """
-    from sophon.security.shield.evaluation_day import LONGEST_DAY_SECONDS  # lazy: only a sweep needs it
+    from sophon.local_day import LONGEST_DAY_SECONDS  # lazy: only a sweep needs it
 
     return max(settings.guards.rate_limit.find_longest_period(), timedelta(seconds=LONGEST_DAY_SECONDS))
 

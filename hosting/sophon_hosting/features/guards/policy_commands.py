@@ -35,7 +35,7 @@ from sophon_hosting.features.guards.policy_overview import (
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.host_chain import build_configured_chain
 from sophon_hosting.settings.hub import HubSettings
-from sophon_middlewares.guards.description import describe_guards, format_guards
+from sophon_middlewares.guards.guard_description import describe_guards, format_guards
 
 NOT_ENFORCED = "  (not enforced: no enabled guard applies it)"
 

@@ -36,7 +36,7 @@ from sophon_hosting.features.guards.results import (
     RuleTableView,
     ToolAccess,
 )
-from sophon_middlewares.guards.description import GuardDescription, RuleTable, describe_guards
+from sophon_middlewares.guards.guard_description import GuardDescription, RuleTable, describe_guards
 from sophon_middlewares.inner.approval.approval import requires_approval
 from sophon_middlewares.tool_calls.call_risk import find_tool_risk
 

@@ -9,7 +9,7 @@ from sophon.errors import ChangedMeanwhile, InputError, NotFound
 from sophon.memory.workspace_files import MAX_FILE_BYTES
 from sophon.memory.workspace_templates import HEARTBEAT_FILE, SHARED_FILES, WORKSPACE_TEMPLATES
 from sophon.principals import files_folder
-from sophon.stores.memories.workspace_files import FileVersion, read_version, save_version
+from sophon.stores.memories.workspace_writes import FileVersion, read_version, save_version
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.features.memory.results import WorkspaceFile, WorkspaceFileList

@@ -10,7 +10,7 @@ from sophon.memory.workspace_files import list_workspace_files, open_workspace_f
 from sophon.principals import files_folder, owns_files_root
 from sophon.settings import Settings
 from sophon.snapshots.archive import SnapshotArchive
-from sophon.stores.memories.workspace_files import ARRIVING, DIGESTS_FILE
+from sophon.stores.memories.workspace_writes import ARRIVING, DIGESTS_FILE
 from sophon.stores.snapshots.stored_snapshot import StoredSnapshot
 
 

@@ -15,8 +15,8 @@ from sophon.learning.answer_evaluation import (
     read_evaluation,
 )
 from sophon.learning.trajectories import MAX_TEXT_CHARACTERS, Trajectory
+from sophon.local_day import LONGEST_DAY_SECONDS, find_start_of_day
 from sophon.messages import Message, Response
-from sophon.security.shield.evaluation_day import LONGEST_DAY_SECONDS, find_start_of_day
 from sophon.security.shield.evaluation_texts import create_canary
 from sophon.security.sliding_windows import RateLimit
 from sophon.settings import LearningSettings

@@ -11,7 +11,7 @@ from sophon.memory.statements import normalize_statement, parse_statements
 from sophon.messages import Message, Response
 from sophon.principals import files_folder, memory_scope
 from sophon.stores.memories.contract import MemoryEntry
-from sophon.stores.memories.workspace_files import MEMORY_FILE, find_said, read_version
+from sophon.stores.memories.workspace_writes import MEMORY_FILE, find_said, read_version
 from sophon_hosting.features.post_turn.events import MemoryLearned
 
 log = logging.getLogger("sophon")

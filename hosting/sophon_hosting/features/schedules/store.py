@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from sqlalchemy import ColumnElement, Connection, FromClause, Row, bindparam, delete, exists, func, select, update
 
 from sophon.clock import Clock
+from sophon.stores.sql.batched_deletion import delete_in_batches
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.repository import matching
 from sophon.stores.sql.store_part import StorePart
 from sophon_hosting.features.schedules.schedule import Schedule

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 from sophon.tools.registry import Toolbox, find_group
 from sophon_hosting.client_api.caller import Caller
-from sophon_hosting.events.tool_errors import ToolError
+from sophon_hosting.events.last_tool_errors import ToolError
 from sophon_hosting.features.tools.custom_tool_operations import list_own
 from sophon_hosting.features.tools.results import (
     ListedTool,

@@ -8,7 +8,7 @@ from sophon.risk import RiskLabel
 from sophon.skills.custom_tools import CustomTool, UnusableCustomTool
 from sophon.skills.skill_package import SkillPackage
 from sophon.tools.tool import Tool
-from sophon_hosting.events.tool_errors import ToolError
+from sophon_hosting.events.last_tool_errors import ToolError
 
 
 class ToolView(TypedDict):

@@ -8,7 +8,7 @@ from typing import Any, cast
 from sophon.clock import Clock
 from sophon.errors import SettingsError
 from sophon.events import Event, event_type, event_types
-from sophon.events.field_rules import FieldRule, field_rules
+from sophon.events.field_visibility_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.events.wire_event import to_logged_event

@@ -12,7 +12,7 @@ from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, Queu
 from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection, BrokerError, NoSuchQueue, PublishRefused
 from sophon_hosting.queue.rabbitmq.dead_letter_queue import DeadLetterQueue
-from sophon_hosting.queue.rabbitmq.leases import Leases
+from sophon_hosting.queue.rabbitmq.delivery_leases import Leases
 from sophon_hosting.queue.rabbitmq.record_log import RecordLog
 from sophon_hosting.queue.rabbitmq.records import HoldRecord, StoredRecord, TaskRecord, sort_records
 from sophon_hosting.queue.rabbitmq.restorable_queue import ScheduledQueue

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from sophon_hosting.queue.contract import DeadLetter
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection
 from sophon_hosting.queue.rabbitmq.records import StoredRecord, TaskRecord, decode_record
-from sophon_hosting.queue.rabbitmq.wire import decode_message, encode_message
+from sophon_hosting.queue.rabbitmq.wire_messages import decode_message, encode_message
 
 _LETTER = "letter"
 

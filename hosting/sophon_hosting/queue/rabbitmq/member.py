@@ -10,14 +10,14 @@ from typing import Any
 from sophon.failure_log import log_failure
 from sophon_hosting.queue.contract import Delivery
 from sophon_hosting.queue.errors import QueueUnavailable
-from sophon_hosting.queue.rabbitmq.calls import CallServer, PendingCalls, perform
 from sophon_hosting.queue.rabbitmq.connection import OPERATION_SECONDS, BrokerConnection, BrokerError
 from sophon_hosting.queue.rabbitmq.connection_keeper import ConnectionKeeper
 from sophon_hosting.queue.rabbitmq.coordinator import BackgroundWork, Coordinator
+from sophon_hosting.queue.rabbitmq.coordinator_calls import CallServer, PendingCalls, perform
 from sophon_hosting.queue.rabbitmq.records import INQUIRY_SECONDS, Inquiry, decode_record, encode_inquiry
 from sophon_hosting.queue.rabbitmq.scheduler_heartbeat import BEAT_SECONDS, SILENCE_BEATS, Heartbeat
 from sophon_hosting.queue.rabbitmq.topology import Topology
-from sophon_hosting.queue.rabbitmq.wire import decode_error, decode_message, encode_message
+from sophon_hosting.queue.rabbitmq.wire_messages import decode_error, decode_message, encode_message
 
 log = logging.getLogger("sophon")
 

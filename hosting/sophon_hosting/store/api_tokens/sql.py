@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, bindparam, delete, insert, or_, select, update
 
 from sophon.errors import NotFound
-from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.batched_deletion import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import matching
 from sophon.stores.sql.store_part import StorePart

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, delete, exists, select, update
 
 from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.errors import NotFound
-from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.batched_deletion import delete_in_batches
 from sophon.stores.sql.repository import matching
 from sophon.stores.sql.store_part import StorePart
 from sophon_hosting.store.approval_writes import insert_request

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
 
-from sophon.stores.sql.expiry import recheck_and_delete_in_batches
+from sophon.stores.sql.batched_deletion import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import Repository, in_parts, matching
 from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry

@@ -20,8 +20,8 @@ from sqlalchemy import (
 )
 
 from sophon.stores.sessions.sql_rows import session_not_found_error
+from sophon.stores.sql.batched_deletion import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.column_types import KEYS_PER_PARENT, UtcTime, belongs_to, to_key, to_seq
-from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import in_parts
 from sophon.stores.sql.schema import sessions

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from sqlalchemy import Connection, delete, or_, select
 
-from sophon.stores.sql.expiry import delete_in_batches, recheck_and_delete_in_batches
+from sophon.stores.sql.batched_deletion import delete_in_batches, recheck_and_delete_in_batches
 from sophon.stores.sql.repository import matching
 from sophon.stores.sql.store_part import StorePart
 from sophon_channels.outbound_entry import OutboundEntry, OutboundStatus, prepare_entries

@@ -12,8 +12,8 @@ from sophon.clock import Clock
 from sophon.stores.run_fence import RunFence
 from sophon.stores.sessions.contract import SessionBranch, SessionRecord
 from sophon.stores.sessions.records import assign_seqs
+from sophon.stores.sql.batched_deletion import delete_in_batches
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.schema import journal
 from sophon.stores.sql.store_part import StorePart
 from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork

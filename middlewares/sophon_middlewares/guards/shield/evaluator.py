@@ -6,11 +6,11 @@ import logging
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.invisible_characters import escape_invisible
+from sophon.local_day import LONGEST_DAY_SECONDS, find_start_of_day
 from sophon.messages import Message, ToolCall, to_canonical_json
 from sophon.models.gateway.provider import Candidate
 from sophon.models.offline import OfflineModel
 from sophon.security import describe_error, redact_and_cut
-from sophon.security.shield.evaluation_day import LONGEST_DAY_SECONDS, find_start_of_day
 from sophon.security.shield.evaluation_texts import (
     MAX_PAYLOAD_CHARACTERS,
     MAX_TOKENS,

@@ -24,7 +24,7 @@ from sophon_middlewares.inner.llm_invoker.reply import (
     stands_for_empty_reply,
     withdraw_reply,
 )
-from sophon_middlewares.tool_calls.earlier_runs import find_earlier_run
+from sophon_middlewares.tool_calls.calls_started_earlier import find_earlier_run
 from sophon_middlewares.tool_calls.tool_limits import (
     SpentTime,
     find_spent_time,

@@ -31,7 +31,7 @@ from sophon_middlewares.inner.approval.standing_grants import (
 )
 from sophon_middlewares.tool_calls.call_checks import find_argument_error, find_call_error
 from sophon_middlewares.tool_calls.call_risk import find_call_risk
-from sophon_middlewares.tool_calls.earlier_runs import find_earlier_run
+from sophon_middlewares.tool_calls.calls_started_earlier import find_earlier_run
 from sophon_middlewares.tool_calls.escalations import Escalation, escalate, find_escalation, note_person_decision
 from sophon_middlewares.tool_calls.fast_path_call import is_fast_path
 from sophon_middlewares.tool_calls.rate_slots import take_slot

@@ -9,7 +9,7 @@ from sophon.context import Context
 from sophon.errors import NoProvider, NotFound
 from sophon.events import RouteChosen
 from sophon.messages import Message, Response
-from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.failover_gateway import ModelGateway
 from sophon.models.gateway.provider import Candidate, ProviderHealth
 from sophon.routing.contract import Booster, RouteDecision, RouteRequest, RoutingStrategy
 from sophon.routing.message_tags import MESSAGE_TAGS

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from sophon.context import Context
 from sophon.errors import AuthenticationFailed, RateLimited, SophonError
 from sophon.failure_log import log_failure
-from sophon.models.gateway.retry_machine import TRANSIENT_ERRORS
+from sophon.models.gateway.retry_states import TRANSIENT_ERRORS
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.routing.router import Routed
 from sophon.routing.turn_keys import ANSWER_TIER

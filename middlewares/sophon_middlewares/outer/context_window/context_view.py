@@ -8,7 +8,7 @@ from sophon.messages import Compaction, Message
 from sophon.models.token_counter import TokenCounter
 from sophon_middlewares.outer.context_window.compaction_mapping import build_compacted_prefix, first_uncovered_index
 from sophon_middlewares.outer.context_window.cut_points import count_leading_system_messages
-from sophon_middlewares.outer.context_window.stale_results import StaleResults
+from sophon_middlewares.outer.context_window.stale_tool_results import StaleResults
 
 CACHED_COUNT_PREFIX = "context_window.tokens."
 """Prefix, followed by the counter's name, of the keys in `ctx.prefix_cache` that hold the token count of stored

@@ -18,8 +18,8 @@ from sophon.messages import Message
 from sophon.principals import files_folder, memory_scope
 from sophon.security import redact
 from sophon.stores.memories.contract import MemoryEntry
-from sophon.stores.memories.workspace_files import MEMORY_FILE, add_facts
 from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
+from sophon.stores.memories.workspace_writes import MEMORY_FILE, add_facts
 from sophon.tools.untrusted_text import remove_fenced
 from sophon.turn.chat_overrides import find_chat_overrides
 from sophon_middlewares.outer.context_window.cut_points import count_leading_system_messages

@@ -21,8 +21,8 @@ from sophon_middlewares.outer.context_window.conversation_truncation import mini
 from sophon_middlewares.outer.context_window.cut_points import count_leading_system_messages
 from sophon_middlewares.outer.context_window.fact_flush import flush_facts
 from sophon_middlewares.outer.context_window.history_limits import limit_history
-from sophon_middlewares.outer.context_window.room import ROOM_FILLERS
-from sophon_middlewares.outer.context_window.stale_results import StaleResults
+from sophon_middlewares.outer.context_window.room_filler import ROOM_FILLERS
+from sophon_middlewares.outer.context_window.stale_tool_results import StaleResults
 from sophon_middlewares.outer.context_window.window_capacity import (
     RequestOverhead,
     WindowCapacity,

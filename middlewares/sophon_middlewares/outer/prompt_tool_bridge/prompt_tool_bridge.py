@@ -10,7 +10,7 @@ from sophon.context import Context
 from sophon.messages import Message, to_canonical_json
 from sophon.models.model import Call, ModelRequest, ModelResponse, OnText
 from sophon.tools.tool import Tool
-from sophon_middlewares.outer.prompt_tool_bridge.dialect import CallDialect, scan_reply
+from sophon_middlewares.outer.prompt_tool_bridge.call_dialect import CallDialect, scan_reply
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_blocks import ToolCallBlocks
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_json import UNKNOWN_NAME
 from sophon_middlewares.outer.prompt_tool_bridge.tool_tags import TagSet

@@ -7,7 +7,7 @@ from typing import cast
 
 from sophon.messages import ToolCall, to_canonical_json
 from sophon.tools.tool import Tool
-from sophon_middlewares.outer.prompt_tool_bridge.dialect import CallScanner
+from sophon_middlewares.outer.prompt_tool_bridge.call_dialect import CallScanner
 from sophon_middlewares.outer.prompt_tool_bridge.skill_call_arguments import (
     ParameterTypes,
     read_parameter_types,

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from sophon.messages import ToolCall, to_canonical_json
 from sophon.tools.tool import Tool
-from sophon_middlewares.outer.prompt_tool_bridge.dialect import CallScanner
+from sophon_middlewares.outer.prompt_tool_bridge.call_dialect import CallScanner
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_json import render_call
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_scanner import ToolCallScanner
 from sophon_middlewares.outer.prompt_tool_bridge.tool_tags import TOOL_CALL_TAGS

@@ -5,9 +5,17 @@ A change needs a migration: see `sophon.stores.sql.schema_migration`.
 A partial index has its condition for SQLite alone here; `schema_metadata.repeat_conditions` repeats it.
 """
 
-from sophon.stores.sql.schema.host_tables import leases, preferences, probes
+from sophon.stores.sql.schema.conversation_tables import (
+    attachment_uses,
+    attachments,
+    message_index,
+    records,
+    sessions,
+    texts,
+)
 from sophon.stores.sql.schema.learning_tables import feedback, route_averages, trajectories
 from sophon.stores.sql.schema.memory_tables import memories, vectors
+from sophon.stores.sql.schema.preference_and_lease_tables import leases, preferences, probes
 from sophon.stores.sql.schema.schema_metadata import metadata
 from sophon.stores.sql.schema.security_tables import (
     audit,
@@ -17,14 +25,6 @@ from sophon.stores.sql.schema.security_tables import (
     rate_events,
     snapshot_chains,
     snapshots,
-)
-from sophon.stores.sql.schema.session_tables import (
-    attachment_uses,
-    attachments,
-    message_index,
-    records,
-    sessions,
-    texts,
 )
 from sophon.stores.sql.schema.turn_tables import journal, sub_agents, turn_traces
 from sophon.stores.sql.schema.usage_tables import attempts, budget_alerts, reservations, spending

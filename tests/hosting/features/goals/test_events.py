@@ -3,7 +3,7 @@
 from sophon.stores.contract import Store
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.event_committer import EmittingCommitter, EventCommitter
-from sophon_hosting.events.stored_events import StoredEvents
+from sophon_hosting.events.store_only_committer import StoredEvents
 from sophon_hosting.features.goals.events import GoalChanged
 from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.settings import GoalsSettings

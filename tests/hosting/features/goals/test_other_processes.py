@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sophon.errors import ChangedMeanwhile
-from sophon_hosting.events.stored_events import StoredEvents
+from sophon_hosting.events.store_only_committer import StoredEvents
 from sophon_hosting.features.goals.engine import GoalWork
 from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.planner.planning import GoalPlanner

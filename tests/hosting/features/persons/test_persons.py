@@ -28,7 +28,7 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.long_term_memory import LongTermMemory
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql.schema import metadata
-from sophon.stores.sql.url import resolve_url
+from sophon.stores.sql.store_url import resolve_url
 from sophon.stores.sub_agents.sub_agent_run import SubAgentRun
 from sophon.stores.trajectories.trajectory_write import TrajectoryWrite
 from sophon.stores.usage.contract import PayerLimits, Period, ProviderLimits

@@ -9,7 +9,7 @@ from sqlalchemy import create_engine, text
 from sophon import Services
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql.url import resolve_url
+from sophon.stores.sql.store_url import resolve_url
 from sophon_hosting.features.registry import list_loop_factories
 from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url

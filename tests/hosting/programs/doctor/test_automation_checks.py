@@ -7,7 +7,7 @@ from typing import Any
 
 from sophon import Services
 from sophon.testing import VirtualClock
-from sophon_hosting.events.stored_events import StoredEvents
+from sophon_hosting.events.store_only_committer import StoredEvents
 from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals

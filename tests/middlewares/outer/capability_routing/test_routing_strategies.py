@@ -18,7 +18,7 @@ from sophon.models.gateway.provider import Provider
 from sophon.routing.strategies import tiered
 from sophon.stores.route_averages.route_average import RouteObservation
 from sophon.stores.vectors.contract import POLICIES
-from sophon.stores.vectors.policies import create_policy_cache, to_vector_row
+from sophon.stores.vectors.stored_policies import create_policy_cache, to_vector_row
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve, wasp
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sophon import Message, ToolCall, tool
 from sophon.tools.tool import Tool
-from sophon_middlewares.outer.prompt_tool_bridge.dialect import scan_reply as scan_with
+from sophon_middlewares.outer.prompt_tool_bridge.call_dialect import scan_reply as scan_with
 from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import (
     HistoryRenderer,
     overhead_text,

@@ -13,7 +13,7 @@ from sophon.events import StreamChunk
 from sophon.testing import EventRecorder, ScriptedModel
 from sophon.tools.tool import Risk
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, PromptToolBridge, ToolExecution
-from sophon_middlewares.outer.prompt_tool_bridge.dialect import scan_reply as scan_with
+from sophon_middlewares.outer.prompt_tool_bridge.call_dialect import scan_reply as scan_with
 from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import render_results
 from sophon_middlewares.outer.prompt_tool_bridge.skill_call_scanner import MAX_FALSE_CANDIDATES
 from sophon_middlewares.outer.prompt_tool_bridge.skill_calls import SkillCalls, describe_signature

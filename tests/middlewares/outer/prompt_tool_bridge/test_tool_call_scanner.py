@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sophon.messages import ToolCall
-from sophon_middlewares.outer.prompt_tool_bridge.dialect import scan_reply as scan_with
+from sophon_middlewares.outer.prompt_tool_bridge.call_dialect import scan_reply as scan_with
 from sophon_middlewares.outer.prompt_tool_bridge.text_without_tags import CodeFenceTracker
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_block_end import MAX_BLOCK_CHARACTERS
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_json import build_malformed_call, parse_call, render_call

@@ -8,7 +8,7 @@ import pytest
 from sophon.errors import AuthenticationFailed, ModelError, NotFound, Overloaded, RateLimited
 from sophon.events import AgentStatus
 from sophon.models.gateway.api_keys import ApiKeyPool
-from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.failover_gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.models.gateway.retry_after import read_retry_after

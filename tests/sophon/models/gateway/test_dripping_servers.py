@@ -10,7 +10,7 @@ from aiohttp import web
 from sophon import Services
 from sophon.errors import ModelTimeout
 from sophon.models.gateway.api_keys import ApiKeyPool
-from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.failover_gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.testing import VirtualClock

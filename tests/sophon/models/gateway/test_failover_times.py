@@ -8,7 +8,7 @@ from sophon.errors import ModelTimeout
 from sophon.events import AgentStatus
 from sophon.messages import Message
 from sophon.models.gateway.api_keys import ApiKeyPool
-from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.failover_gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse

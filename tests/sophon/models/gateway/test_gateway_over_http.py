@@ -8,7 +8,7 @@ from sophon.errors import BadRequest, ModelError
 from sophon.events import ModelAttempt
 from sophon.messages import Usage
 from sophon.models.gateway.api_keys import ApiKeyPool
-from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.failover_gateway import ModelGateway
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo
 from sophon.models.providers.openai.model import OpenAIModel

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sophon.models.gateway.api_keys import ApiKeyPool
-from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.failover_gateway import ModelGateway
 from sophon.models.gateway.provider import Provider
 from sophon.testing import VirtualClock
 from sophon.traces.trace_context import HEADER, PROPAGATED, TraceContext, parse_traceparent

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from sophon.errors import ModelError, ProviderUnavailable, ResponseTooLarge
 from sophon.models.gateway.api_keys import ApiKeyPool
-from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.failover_gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.models.providers.bounded_response import MAX_ERROR_BYTES, max_body_bytes, max_stream_bytes

@@ -8,7 +8,7 @@ from aiohttp import web
 from sophon import Services
 from sophon.errors import BadRequest, ModelError, ProviderUnavailable
 from sophon.models.gateway.api_keys import ApiKeyPool
-from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.failover_gateway import ModelGateway
 from sophon.models.gateway.provider import Provider
 from sophon.testing import VirtualClock
 from sophon_middlewares.chains import twelve

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, Table, Text, delete, event, func, insert, select
 
+from sophon.stores.sql.batched_deletion import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.column_types import JsonText, SafeText, UtcTime, to_key
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.schema import metadata
 from sophon.stores.vectors.contract import POLICIES
 from sophon.testing import VirtualClock

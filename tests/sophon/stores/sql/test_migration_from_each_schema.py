@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sophon.stores.sql.dialects import create_engine_for
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sql.schema_migration import REVISIONS, VERSION_TABLE, newest_version
-from sophon.stores.sql.url import resolve_url
+from sophon.stores.sql.store_url import resolve_url
 from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import Run
 from sophon_hosting.store.sql_host_store import SqlHostStore

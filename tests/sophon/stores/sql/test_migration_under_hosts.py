@@ -13,7 +13,7 @@ from sophon.errors import StoreError
 from sophon.stores.sql import older_hosts
 from sophon.stores.sql.dialects import create_engine_for
 from sophon.stores.sql.schema_migration import REVISIONS, VERSION_TABLE, newest_version
-from sophon.stores.sql.url import resolve_url
+from sophon.stores.sql.store_url import resolve_url
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests import postgres
 from tests.databases import open_and_close

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 from sophon.errors import StoreUnavailable
 from sophon.stores.sql import dialects
 from sophon.stores.sql.database import Database, ThreadedDatabase
-from sophon.stores.sql.url import resolve_url
+from sophon.stores.sql.store_url import resolve_url
 from sophon_hosting.store.sql_host_store import LOCK_TIMEOUT_SECONDS
 from tests import postgres
 

@@ -12,7 +12,7 @@ from sophon.messages import Message
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.vectors.contract import POLICIES, VectorRow
-from sophon.stores.vectors.policies import StoredPolicies, create_policy_cache, to_vector_row
+from sophon.stores.vectors.stored_policies import StoredPolicies, create_policy_cache, to_vector_row
 from sophon.testing import VirtualClock
 from sophon_hosting.store.sql_host_store import SqlHostStore
 

@@ -27,7 +27,7 @@ from sophon.messages import Message, Reasoning, ToolCall, Usage
 from sophon.models.call_cost import worst_cost_micros
 from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.error_classification import QUOTA_COOLDOWN_SECONDS, classify_error
-from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.failover_gateway import ModelGateway
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import AttemptOutput, ModelInfo
 from sophon.models.providers.anthropic.model import AnthropicModel, messages_url

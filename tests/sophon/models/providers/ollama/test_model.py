@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sophon.errors import BadRequest, ModelError, ProviderUnavailable
 from sophon.messages import Message, Reasoning, ToolCall, Usage
 from sophon.models.gateway.error_classification import classify_error
-from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.failover_gateway import ModelGateway
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo
 from sophon.models.providers.bounded_response import find_body_limit, max_stream_bytes

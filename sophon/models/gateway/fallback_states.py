@@ -35,7 +35,7 @@ from sophon.errors import (
     SophonError,
 )
 from sophon.events import Emit, ModelFallback
-from sophon.models.gateway.retry_machine import TRANSIENT_ERRORS
+from sophon.models.gateway.retry_states import TRANSIENT_ERRORS
 
 
 class FallbackState(Enum):

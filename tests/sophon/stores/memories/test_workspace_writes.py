@@ -9,7 +9,7 @@ import pytest
 from sophon.errors import ChangedMeanwhile, InputError
 from sophon.memory.workspace_files import MAX_FILE_BYTES, WorkspaceReader
 from sophon.memory.workspace_index import WorkspaceIndex
-from sophon.stores.memories.workspace_files import add_facts, find_said, read_version, save_version
+from sophon.stores.memories.workspace_writes import add_facts, find_said, read_version, save_version
 
 TODAY, TOMORROW = date(2026, 3, 1), date(2026, 3, 2)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sophon.tools.http.url_origin import InvalidUrl, UrlOrigin, explain_private_name, parse_origin
+from sophon.tools.http.strict_url_parsing import InvalidUrl, UrlOrigin, explain_private_name, parse_origin
 
 ODD_NUMBERS = [
     *("2130706433", "3232235777", "0x7f000001", "0X7F000001", "017700000001", "0177.0.0.1", "0x7f.0.0.1", "127.1"),

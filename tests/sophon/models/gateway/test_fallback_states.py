@@ -21,7 +21,7 @@ from sophon.errors import (
     SophonError,
 )
 from sophon.events import AgentStatus, ModelFallback
-from sophon.models.gateway.fallback_machine import (
+from sophon.models.gateway.fallback_states import (
     FINAL_STATES,
     TRANSITIONS,
     FallbackEvent,

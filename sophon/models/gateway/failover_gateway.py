@@ -15,7 +15,7 @@ from sophon.errors import BudgetExceeded, ChainError, MessageTooLarge, ModelErro
 from sophon.events import AgentStatus, Emit
 from sophon.messages import Message, Usage
 from sophon.models.gateway.attempt_runner import AttemptRecord, GatewayCall, Pauses, normalise_finish_reason
-from sophon.models.gateway.fallback_machine import FallbackRun, select_final_error
+from sophon.models.gateway.fallback_states import FallbackRun, select_final_error
 from sophon.models.gateway.options import GatewayDependencies, GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
 from sophon.models.gateway.retry_loop import RetryLoop
@@ -48,8 +48,8 @@ _WINDOW_SHARE: Final = 16
 class ModelGateway:
     """Calls the candidates in order until one answers.
 
-    From the outside in: the candidates (fallback_machine.py); around each candidate the call layers;
-    inside them the retry loop with key rotation (retry_loop.py, retry_machine.py); and each attempt with its meter and
+    From the outside in: the candidates (fallback_states.py); around each candidate the call layers;
+    inside them the retry loop with key rotation (retry_loop.py, retry_states.py); and each attempt with its meter and
     record (attempt.py).
     """
 

@@ -18,7 +18,7 @@ from sophon.errors import (
     SophonError,
 )
 from sophon.models.gateway.retry_delay import backoff_seconds
-from sophon.models.gateway.retry_machine import (
+from sophon.models.gateway.retry_states import (
     FINAL_STATES,
     TRANSITIONS,
     RetryEvent,

@@ -1,4 +1,4 @@
-"""Stored events: what a process without an event bus reports is stored with what it reports, for later replays."""
+"""Event committer of a process without an event bus: stores events with what they report, for later replays."""
 
 from typing import TypeVar
 

@@ -9,7 +9,7 @@ from sophon_hosting.queue.contract import Delivery
 from sophon_hosting.queue.errors import QueueFull
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection, BrokerError
 from sophon_hosting.queue.rabbitmq.coordinator import Coordinator
-from sophon_hosting.queue.rabbitmq.wire import encode_error, encode_message
+from sophon_hosting.queue.rabbitmq.wire_messages import encode_error, encode_message
 
 _PLAIN = frozenset(
     {

@@ -10,7 +10,7 @@ from sophon.testing import FunctionModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares.chains.constants import OPENPARALLAX
 from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
-from sophon_middlewares.outer.context_window.stale_results import (
+from sophon_middlewares.outer.context_window.stale_tool_results import (
     count_stale_turns,
     count_turns,
     find_turn,

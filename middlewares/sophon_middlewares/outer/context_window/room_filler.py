@@ -1,4 +1,4 @@
-"""Room in the context window: what a turn adds to its prompts is chosen once the size of the rest is known."""
+"""Room filler: what a turn adds to its prompts is chosen once the size of the rest in the window is known."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""Settlement of deliveries, what a worker tells the queue at the end of a turn; renewal of their leases."""
+"""Deliveries of a worker: renewal of their leases, and what the queue is told of each at the end of its turn."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Crash suspects: a task that may kill its process runs beside no other such task."""
+"""Isolation of crash suspects: a task that may kill its process runs beside no other such task."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

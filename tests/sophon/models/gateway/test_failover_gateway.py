@@ -21,7 +21,7 @@ from sophon.errors import (
 from sophon.events import AgentStatus, ModelAttempt
 from sophon.messages import Message, ToolCall, Usage
 from sophon.models.gateway.api_keys import ApiKeyPool
-from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.failover_gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Call, CallLayer, ModelInfo, ModelRequest, ModelResponse, Purpose

@@ -1,4 +1,4 @@
-"""Daily budget of the evaluations: the day that they are counted in."""
+"""Local day: the midnight, in a time zone, from which a daily limit counts."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
