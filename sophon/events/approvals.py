@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.events.base import Event
-from sophon.events.details import EscalationDetail
+from sophon.events.payload_objects import EscalationDetail
 from sophon.events.visibility import Plain
 from sophon.redaction_hook import redact
 

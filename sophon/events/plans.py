@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
-from sophon.events.details import PlanDetail
+from sophon.events.payload_objects import PlanDetail
 from sophon.events.visibility import Plain
 from sophon.redaction_hook import redact
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
-from sophon.events.details import AttachmentDetail, ErrorDetail
+from sophon.events.payload_objects import AttachmentDetail, ErrorDetail
 from sophon.events.visibility import Plain, Text, Visibility
 from sophon.messages import FinishReason, Role, Usage
 from sophon.redaction_hook import redact_message

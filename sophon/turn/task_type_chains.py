@@ -81,7 +81,7 @@ class PipelineRegistry:
 
     async def _run(self, ctx: Context) -> Response:
         # Lazy: only chains by task type need it.
-        from sophon.routing.turn_keys import MESSAGE_VECTOR, TASK_PROFILE
+        from sophon.routing.context_keys import MESSAGE_VECTOR, TASK_PROFILE
 
         profile = ctx.get(TASK_PROFILE)
         if profile is None:

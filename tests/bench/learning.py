@@ -19,8 +19,8 @@ from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.policy_cache import VectorPolicyCache
 from sophon.learning.vector_index import ExactIndex
+from sophon.routing.context_keys import ROUTE
 from sophon.routing.route_record import RouteRecord
-from sophon.routing.turn_keys import ROUTE
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.vectors.stored_policies import create_policy_cache
 from sophon.testing import FunctionModel

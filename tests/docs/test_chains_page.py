@@ -12,7 +12,7 @@ import pytest
 from sophon import Services
 from sophon.settings import Settings
 from sophon_middlewares.chains import CHAINS
-from sophon_middlewares.chains.constants import DEFAULTS
+from sophon_middlewares.chains.published_constants import DEFAULTS
 from sophon_middlewares.stages.published_settings import complete_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "chains.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Pipeline, Services, ToolCall, tool
 from sophon.events import ContextCompacted, MemoryFlush
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
-from sophon_middlewares.chains.constants import DEFAULTS
+from sophon_middlewares.chains.published_constants import DEFAULTS
 from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop
 from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.tool_execution import ToolExecution

@@ -13,7 +13,7 @@ from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.server_bootstrap import create_store_lease, load_server_settings_with_layers
 from sophon_hosting.host_server import bind_address, tune_garbage_collector
-from sophon_hosting.leadership.group_lines import describe_group
+from sophon_hosting.leadership.group_status_text import describe_group
 from sophon_hosting.programs.server_services import create_server_services
 from sophon_hosting.programs.shutdown_signals import run_until_stopped
 from sophon_hosting.programs.unknown_prices import list_price_warnings

@@ -8,7 +8,7 @@ def complete_for_chain(settings: Settings) -> Settings:
     if settings.chain.name == "twelve" or settings.chain.factory is not None:
         return settings
     # Lazy: the default chain has no constants of its own.
-    from sophon_middlewares.chains.constants import DEFAULTS
+    from sophon_middlewares.chains.published_constants import DEFAULTS
     from sophon_middlewares.stages.published_settings import complete_settings
 
     return complete_settings(settings, DEFAULTS.get(settings.chain.name, {}))

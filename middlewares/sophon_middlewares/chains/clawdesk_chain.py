@@ -4,7 +4,7 @@ from typing import Final
 
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.placement import Additions, compose_with
-from sophon_middlewares.chains.constants import CLAWDESK
+from sophon_middlewares.chains.published_constants import CLAWDESK
 from sophon_middlewares.chains.stage_names import as_stage
 from sophon_middlewares.guards.authorization import Authorization
 from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop, LoopOptions

@@ -2,7 +2,7 @@
 
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.placement import Additions, compose_with
-from sophon_middlewares.chains.constants import CLAWFT
+from sophon_middlewares.chains.published_constants import CLAWFT
 from sophon_middlewares.inner.agentic_loop.agentic_loop import AgenticLoop
 from sophon_middlewares.inner.approval.approval import Approval
 from sophon_middlewares.inner.parallel_execution import ParallelExecution

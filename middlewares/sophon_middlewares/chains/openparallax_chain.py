@@ -2,7 +2,7 @@
 
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.placement import Additions, compose_with
-from sophon_middlewares.chains.constants import OPENPARALLAX
+from sophon_middlewares.chains.published_constants import OPENPARALLAX
 from sophon_middlewares.chains.stage_names import as_stage
 from sophon_middlewares.guards.audit import Audit
 from sophon_middlewares.guards.information_flow.information_flow import InformationFlow

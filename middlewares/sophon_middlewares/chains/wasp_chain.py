@@ -2,7 +2,7 @@
 
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.placement import Additions, compose_with
-from sophon_middlewares.chains.constants import WASP
+from sophon_middlewares.chains.published_constants import WASP
 from sophon_middlewares.chains.stage_names import as_stage
 from sophon_middlewares.decisions.decision_layer import DecisionLayer
 from sophon_middlewares.guards.audit import Audit

@@ -2,7 +2,7 @@
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.routing.turn_keys import MESSAGE_VECTOR, TASK_PROFILE
+from sophon.routing.context_keys import MESSAGE_VECTOR, TASK_PROFILE
 from sophon.turn.stage_events import emit_stage
 
 

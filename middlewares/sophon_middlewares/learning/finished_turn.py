@@ -7,7 +7,7 @@ from sophon.learning.scorers import find_judge
 from sophon.learning.trajectories import MAX_TEXT_CHARACTERS, Trajectory, scores_to_json
 from sophon.messages import Message, Response
 from sophon.models.model import Call, CallLayer, ModelRequest, ModelResponse
-from sophon.routing.turn_keys import ANSWER_TIER, ROUTE, SCORE, SCORER, TASK_PROFILE
+from sophon.routing.context_keys import ANSWER_TIER, ROUTE, SCORE, SCORER, TASK_PROFILE
 from sophon.security.redaction.text_redaction import redact_and_cut
 
 ANSWER_REASONS = frozenset({"stop", "length", "max_iterations", "loop_detected"})

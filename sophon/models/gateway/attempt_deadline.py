@@ -8,7 +8,7 @@ from sophon.clock import Clock
 from sophon.errors import ModelTimeout
 from sophon.invisible_characters import is_blank
 from sophon.models.gateway.options import SILENCE_NOTICE_SECONDS, AttemptLimits
-from sophon.models.gateway.streaming import StreamTap
+from sophon.models.gateway.stream_taps import StreamTap
 from sophon.models.model import AttemptOutput
 from sophon.task_timeout import TaskTimeout
 

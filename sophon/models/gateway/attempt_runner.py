@@ -11,12 +11,12 @@ from sophon.errors import AuthenticationFailed, ModelError, Overloaded, Provider
 from sophon.events import AgentStatus, Emit, ModelAttempt
 from sophon.messages import Usage
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS, ApiKeyPool
-from sophon.models.gateway.attempt import Attempt
+from sophon.models.gateway.attempt_accounting import Attempt
 from sophon.models.gateway.error_classification import classify_error
 from sophon.models.gateway.options import KEY_COOLDOWN_SECONDS, AttemptLimits, GatewayDependencies, make_attempt_limits
 from sophon.models.gateway.provider import NEVER, Candidate
 from sophon.models.gateway.response_check import check_reply_size, check_response
-from sophon.models.gateway.streaming import OutputLatch, StreamTap
+from sophon.models.gateway.stream_taps import OutputLatch, StreamTap
 from sophon.models.model import AttemptOutput, Meter, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.reply_size import ReplySize
 from sophon.traces.trace_context import PROPAGATED, new_span_id

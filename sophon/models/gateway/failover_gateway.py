@@ -18,8 +18,8 @@ from sophon.models.gateway.attempt_runner import AttemptRecord, GatewayCall, Pau
 from sophon.models.gateway.fallback_states import FallbackRun, select_final_error
 from sophon.models.gateway.options import GatewayDependencies, GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
-from sophon.models.gateway.retry_loop import RetryLoop
-from sophon.models.gateway.streaming import OutputLatch
+from sophon.models.gateway.retry_loop import Pauses, RetryLoop
+from sophon.models.gateway.stream_taps import OutputLatch
 from sophon.models.model import (
     CURRENT_METER,
     LAYERED_PURPOSES,
@@ -50,7 +50,7 @@ class ModelGateway:
 
     From the outside in: the candidates (fallback_states.py); around each candidate the call layers;
     inside them the retry loop with key rotation (retry_loop.py, retry_states.py); and each attempt with its meter and
-    record (attempt.py).
+    record (attempt_runner.py).
     """
 
     __slots__ = ("__weakref__", "_by_name", "_context", "_defaults", "_retired", "providers", "tokens")

@@ -22,7 +22,7 @@ from sophon.stores.sessions.contract import (
 )
 from sophon.stores.sessions.paging import decode_cursor, encode_cursor, matches_words, split_words
 from sophon.stores.sessions.provisional_title import provisional_title
-from sophon.stores.sessions.records import (
+from sophon.stores.sessions.record_rules import (
     assign_seqs,
     check_fork_position,
     compaction_from_record,

@@ -42,7 +42,7 @@ from sophon.stores.sessions.contract import (
 from sophon.stores.sessions.history_cache import HistoryCache
 from sophon.stores.sessions.paging import decode_cursor, split_words
 from sophon.stores.sessions.provisional_title import provisional_title
-from sophon.stores.sessions.records import assign_seqs, first_text_of_user, is_conversational, session_busy
+from sophon.stores.sessions.record_rules import assign_seqs, first_text_of_user, is_conversational, session_busy
 from sophon.stores.sessions.sql_branches import copy_session, join_family, list_family
 from sophon.stores.sessions.sql_history import load_history
 from sophon.stores.sessions.sql_paging import NEWEST_FIRST, select_page, summary_from_row

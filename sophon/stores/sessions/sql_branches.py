@@ -17,7 +17,7 @@ from sophon.stores.message_search.sql_index import (
     remove_messages,
 )
 from sophon.stores.sessions.contract import SessionSummary
-from sophon.stores.sessions.records import check_fork_position
+from sophon.stores.sessions.record_rules import check_fork_position
 from sophon.stores.sessions.sql_paging import summary_from_row
 from sophon.stores.sessions.sql_rows import SELECT_SESSION, find_row, insert_session, update_session
 from sophon.stores.sql.column_types import belongs_to, to_key

@@ -10,7 +10,12 @@ from sophon.messages import Message
 from sophon.stores.message_search.sql_index import IndexedText, add_messages
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.stores.sessions.provisional_title import provisional_title
-from sophon.stores.sessions.records import first_text_of_user, is_conversational, session_not_found, take_up_to_bytes
+from sophon.stores.sessions.record_rules import (
+    first_text_of_user,
+    is_conversational,
+    session_not_found,
+    take_up_to_bytes,
+)
 from sophon.stores.sessions.sql_paging import NEWEST_FIRST, summary_from_row
 from sophon.stores.sql.column_types import SafeText, belongs_to, to_key, to_seq
 from sophon.stores.sql.prepared_statement import PreparedStatement

@@ -21,8 +21,8 @@ from sophon.learning.contract import ScoredTurn
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.fitness import Fitness
 from sophon.learning.hashing_embedder import HashingEmbedder
+from sophon.routing.context_keys import ROUTE
 from sophon.routing.route_record import RouteRecord
-from sophon.routing.turn_keys import ROUTE
 from sophon.snapshots.archive import SnapshotArchive
 from sophon.stores.audit.audit_event import AuditEvent
 from sophon.stores.contract import Store

@@ -11,7 +11,7 @@ from sophon.learning import classify, complexity_factors
 from sophon.learning.contract import Vector
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.message_complexity import WEIGHTS
-from sophon.routing.turn_keys import TASK_PROFILE
+from sophon.routing.context_keys import TASK_PROFILE
 from sophon.testing import EventRecorder, FunctionModel
 from sophon_middlewares import CapabilityRouting, Classification, LlmInvoker
 

@@ -11,7 +11,7 @@ from sophon.events import Event, RouteChosen, StageCompleted
 from sophon.learning.contract import ScoredTurn
 from sophon.learning.fitness import Fitness
 from sophon.risk import Risk
-from sophon.routing.turn_keys import ROUTE
+from sophon.routing.context_keys import ROUTE
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, CapabilityRouting, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import CHAINS, clawft, twelve

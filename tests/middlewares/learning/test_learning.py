@@ -15,8 +15,8 @@ from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.fitness import Fitness
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.task_profile import TaskProfile
+from sophon.routing.context_keys import ROUTE, SCORE, TASK_PROFILE
 from sophon.routing.route_record import RouteRecord
-from sophon.routing.turn_keys import ROUTE, SCORE, TASK_PROFILE
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.stored_policies import create_policy_cache

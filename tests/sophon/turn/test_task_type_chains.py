@@ -5,7 +5,7 @@ import pytest
 
 from sophon import Context, Next, Pipeline, PipelineRegistry, Response, Services
 from sophon.errors import CompositionError
-from sophon.routing.turn_keys import TASK_PROFILE
+from sophon.routing.context_keys import TASK_PROFILE
 
 
 def chain(name: str) -> Pipeline:

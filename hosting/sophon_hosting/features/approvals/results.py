@@ -5,7 +5,7 @@ from typing import Any, Final, Literal, NotRequired, cast
 
 from sophon._python.lazy_typed_dict import TypedDict
 from sophon.approvals import ApprovalKind, GrantScope, Verdict, turn_id_from_request
-from sophon.events.details import EscalationDetail
+from sophon.events.payload_objects import EscalationDetail
 from sophon.risk import RiskLabel
 from sophon.stores.grants.contract import StandingGrant
 from sophon_hosting.events.large_fields import LargeFieldReference

@@ -13,7 +13,7 @@ from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.sessions.contract import NewSession, SessionTotals
 from sophon.stores.sessions.copy_limits import find_excess
 from sophon.stores.sessions.provisional_title import provisional_title
-from sophon.stores.sessions.records import first_text_of_user
+from sophon.stores.sessions.record_rules import first_text_of_user
 from sophon_hosting.features.imports.conversation import Conversation, Unreadable
 from sophon_hosting.store.contract import HostStore
 

@@ -12,7 +12,7 @@ from sophon_hosting.cli.bootstrap import create_store, load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.features.learning.status import LimitUse, Status, TierCost, read_status
+from sophon_hosting.features.learning.routing_status import LimitUse, Status, TierCost, read_status
 from sophon_hosting.host_chain import check_chain_name
 from sophon_hosting.rendering.value_formatting import format_usage_cost
 

@@ -10,7 +10,7 @@ import httpx
 from sophon._version import __version__
 from sophon.errors import StoreError
 from sophon.services import Services
-from sophon_hosting.leadership.group_lines import list_hosts
+from sophon_hosting.leadership.group_status_text import list_hosts
 from sophon_hosting.leadership.host_registry import HostDescription, list_live_hosts
 from sophon_hosting.leadership.settings_fingerprint import compute_fingerprint, list_differences
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok, warning

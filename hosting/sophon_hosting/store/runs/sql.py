@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, bind
 from sophon.clock import Clock
 from sophon.stores.run_fence import RunFence
 from sophon.stores.sessions.contract import SessionBranch, SessionRecord
-from sophon.stores.sessions.records import assign_seqs
+from sophon.stores.sessions.record_rules import assign_seqs
 from sophon.stores.sql.batched_deletion import delete_in_batches
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.schema import journal

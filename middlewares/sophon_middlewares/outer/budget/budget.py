@@ -17,7 +17,7 @@ from sophon.errors import BudgetExceeded
 from sophon.failure_log import log_failure
 from sophon.messages import Response, Usage
 from sophon.models.model import Meter, ModelInfo, ModelRequest, metering
-from sophon.routing.turn_keys import REMAINING_COST
+from sophon.routing.context_keys import REMAINING_COST
 from sophon.settings import BudgetSettings
 from sophon.stores.contract import Store
 from sophon.stores.usage.contract import PayerLimits, Period, ProviderLimits, UsageRow
@@ -111,7 +111,7 @@ class Budget:
 
 async def _classify(ctx: Context) -> None:
     """Classify the message, for the budget of its task type, unless that was done."""
-    from sophon.routing.turn_keys import MESSAGE_VECTOR, TASK_PROFILE  # lazy: few budgets need it
+    from sophon.routing.context_keys import MESSAGE_VECTOR, TASK_PROFILE  # lazy: few budgets need it
 
     if ctx.get(TASK_PROFILE) is None:
         profile, vector = await ctx.services.learning.router.classify(ctx.text)

@@ -282,7 +282,7 @@ class TurnMeter:
 
 def find_task_type(ctx: Context) -> str | None:
     """Return the task type if the turn was classified."""
-    from sophon.routing.turn_keys import TASK_PROFILE  # lazy: few budgets need it
+    from sophon.routing.context_keys import TASK_PROFILE  # lazy: few budgets need it
 
     profile = ctx.get(TASK_PROFILE)
     return profile.task_type if profile is not None else None

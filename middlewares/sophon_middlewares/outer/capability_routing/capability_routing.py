@@ -11,10 +11,10 @@ from sophon.events import RouteChosen
 from sophon.messages import Message, Response
 from sophon.models.gateway.failover_gateway import ModelGateway
 from sophon.models.gateway.provider import Candidate, ProviderHealth
+from sophon.routing.context_keys import REMAINING_COST
 from sophon.routing.contract import Booster, RouteDecision, RouteRequest, RoutingStrategy
 from sophon.routing.message_tags import MESSAGE_TAGS
 from sophon.routing.strategies.priority import PriorityRouting
-from sophon.routing.turn_keys import REMAINING_COST
 from sophon.turn.permissions import filter_permitted, find_routing_permissions
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class CapabilityRouting:
     """Sets the turn's route: eligible providers (active, within budget, circuit breaker closed), ordered by `strategy`.
 
     Without a `strategy` it is that of the settings, `Routing.Strategy`. Then what was decided and why is on the context
-    (`sophon.routing.turn_keys.ROUTE`) and in the trace, and the model calls of the turn are observed
+    (`sophon.routing.context_keys.ROUTE`) and in the trace, and the model calls of the turn are observed
     (route_observation.py). A booster answers in place of the rest of the chain: with the strategy Intelligent, and for
     a message with the tag AGENT_BOOSTER_AVAILABLE (`sophon.routing.message_tags`).
     Behind ToolExecution it decides anew for each model call. With `is_stage` it is the published stage of clawft: the
@@ -102,8 +102,8 @@ PRIORITY = PriorityRouting()
 
 async def route_turn(ctx: Context, eligible: Sequence[Candidate], *, is_stage: bool = False) -> "Routed":
     """Ask the router and set the turn's route, its record on the context, and the trace. Raises NoProvider."""
+    from sophon.routing.context_keys import MESSAGE_VECTOR, ROUTE, TASK_PROFILE
     from sophon.routing.router import RouteQuery  # lazy, as above
-    from sophon.routing.turn_keys import MESSAGE_VECTOR, ROUTE, TASK_PROFILE
 
     services = ctx.services
     router, tags = services.learning.router, ctx.get(MESSAGE_TAGS)

@@ -9,8 +9,8 @@ from sophon.errors import AuthenticationFailed, RateLimited, SophonError
 from sophon.failure_log import log_failure
 from sophon.models.gateway.retry_states import TRANSIENT_ERRORS
 from sophon.models.model import Call, ModelRequest, ModelResponse
+from sophon.routing.context_keys import ANSWER_TIER
 from sophon.routing.router import Routed
-from sophon.routing.turn_keys import ANSWER_TIER
 from sophon.stores.route_averages.route_average import RouteObservation
 from sophon.turn.permissions import find_routing_permissions
 

@@ -34,7 +34,7 @@ from sophon_middlewares.outer.context_window.summary_request import (
     select_material,
     summary_token_limit,
 )
-from sophon_middlewares.outer.context_window.worker_steps import run_step, split_into_pieces
+from sophon_middlewares.outer.context_window.threaded_steps import run_step, split_into_pieces
 
 log = logging.getLogger("sophon")
 

@@ -23,12 +23,12 @@ from sophon_middlewares.outer.context_window.fact_flush import flush_facts
 from sophon_middlewares.outer.context_window.history_limits import limit_history
 from sophon_middlewares.outer.context_window.room_filler import ROOM_FILLERS
 from sophon_middlewares.outer.context_window.stale_tool_results import StaleResults
+from sophon_middlewares.outer.context_window.threaded_steps import run_step
 from sophon_middlewares.outer.context_window.window_capacity import (
     RequestOverhead,
     WindowCapacity,
     reserved_answer_tokens,
 )
-from sophon_middlewares.outer.context_window.worker_steps import run_step
 
 CompactionMethod: TypeAlias = Literal["summary", "truncation", "results"]
 
@@ -355,7 +355,7 @@ def find_task_budget(ctx: Context, options: ContextWindowSettings) -> int | None
     The task type is that of classification or routing, else of the keywords of the message.
     """
     from sophon.learning.task_profile import profile_task  # lazy: few settings need it
-    from sophon.routing.turn_keys import TASK_PROFILE
+    from sophon.routing.context_keys import TASK_PROFILE
 
     profile = ctx.get(TASK_PROFILE) or profile_task(ctx.text)
     return options.task_tokens.get(profile.task_type, options.max_tokens)

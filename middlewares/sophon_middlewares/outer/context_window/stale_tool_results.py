@@ -14,7 +14,7 @@ from sophon.messages import Message
 from sophon.models.model import ModelRequest
 from sophon_middlewares.outer.context_window.cut_points import count_leading_system_messages
 from sophon_middlewares.outer.context_window.old_result_summary import summarise_result
-from sophon_middlewares.outer.context_window.worker_steps import MAX_INLINE_MESSAGES, run_step, split_into_pieces
+from sophon_middlewares.outer.context_window.threaded_steps import MAX_INLINE_MESSAGES, run_step, split_into_pieces
 
 TURNS_FACT: Final = "stale_results.turns"
 """Key, in `ctx.prefix_cache`, of the number of turns that begin in the first n stored messages."""

@@ -12,7 +12,7 @@ from sophon.settings import Settings
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import openparallax
-from sophon_middlewares.chains.constants import OPENPARALLAX
+from sophon_middlewares.chains.published_constants import OPENPARALLAX
 from sophon_middlewares.memory.memory import Memory
 from sophon_middlewares.outer.context_window.fact_flush import select_text
 from sophon_middlewares.stages.published_settings import complete_settings

@@ -7,7 +7,7 @@ import pytest
 from sophon import Context, Message, ModelRequest, Pipeline, Services, ToolCall
 from sophon.settings import Settings
 from sophon.testing import FunctionModel, VirtualClock, assert_valid_transcript
-from sophon_middlewares.chains.constants import OPENPARALLAX
+from sophon_middlewares.chains.published_constants import OPENPARALLAX
 from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.context_window.stale_tool_results import (

@@ -4,7 +4,7 @@ import pytest
 
 from sophon.errors import BadRequest, ModelError, ModelTimeout, ProviderUnavailable, RateLimited
 from sophon.messages import Usage
-from sophon.models.gateway.attempt import has_cost
+from sophon.models.gateway.attempt_accounting import has_cost
 from sophon.models.model import AttemptOutput
 
 

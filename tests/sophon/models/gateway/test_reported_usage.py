@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sophon.messages import Usage
-from sophon.models.gateway.attempt import read_reported_usage, usage_with_cost
+from sophon.models.gateway.attempt_accounting import read_reported_usage, usage_with_cost
 from sophon.models.model import ModelInfo
 
 

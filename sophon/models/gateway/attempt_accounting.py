@@ -13,7 +13,7 @@ from sophon.messages import Usage
 from sophon.models.call_cost import cost_micros
 from sophon.models.gateway.attempt_deadline import AttemptDeadline
 from sophon.models.gateway.options import AttemptLimits, GatewayDependencies
-from sophon.models.gateway.streaming import StreamTap
+from sophon.models.gateway.stream_taps import StreamTap
 from sophon.models.model import AttemptOutput, Meter, ModelInfo, ModelRequest, ModelResponse
 
 _NOT_SENT = frozenset(

@@ -9,7 +9,7 @@ from sophon import ModelRequest, Services, Usage
 from sophon.models.gateway.provider import Provider
 from sophon.stores.usage.contract import Period, UsageRow, UsageTotal
 from sophon.testing import FunctionModel, VirtualClock
-from sophon_hosting.features.learning.status import Status, measure_limit, read_status, sum_by_tier
+from sophon_hosting.features.learning.routing_status import Status, measure_limit, read_status, sum_by_tier
 
 NOW = datetime(2026, 3, 15, 12, tzinfo=UTC)
 PERIOD = Period("2026-03-15", "2026-03")
