@@ -1,4 +1,4 @@
-"""JSON Schema of the settings, and the effective settings with secrets redacted."""
+"""JSON Schema of a settings file: every setting with its description and default."""
 
 from collections.abc import Mapping
 from datetime import timedelta
