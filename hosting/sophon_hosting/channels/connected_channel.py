@@ -17,7 +17,7 @@ from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.channels.channel_role import ChannelRole
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.configured_channels import ConfiguredChannels
-from sophon_hosting.channels.effective_chat_overrides import ChatProfiles
+from sophon_hosting.channels.effective_chat_overrides import EffectiveChatOverrides
 from sophon_hosting.channels.inbound.commands.off_the_record_chats import ChatsOffTheRecord
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.handler import InboundHandler
@@ -113,8 +113,8 @@ class ConnectedChannel:
         self.approval_prompts = ApprovalPrompts(
             host, channel, self.chat_state, writer, channels.typing.complete_preview
         )
-        profiles = ChatProfiles(configured.chats, self.chat_state)
-        self._off_the_record = self._create_off_the_record(host, writer, profiles)
+        chat_overrides = EffectiveChatOverrides(configured.chats, self.chat_state)
+        self._off_the_record = self._create_off_the_record(host, writer, chat_overrides)
         self._notices = [(each.is_about, each.create(channel, host_store(services), writer)) for each in notices]
         self.inbound = InboundHandler(
             host,
@@ -127,7 +127,7 @@ class ConnectedChannel:
             undelivered=self.undelivered,
             receipts=receipts,
             options=configured.inbound,
-            profiles=profiles,
+            chat_overrides=chat_overrides,
             off_the_record=self._off_the_record,
             reads_voice=channels.reads_voice,
         )
@@ -223,7 +223,7 @@ class ConnectedChannel:
             worker.resume(clear_penalties=clear_penalties)
 
     def _create_off_the_record(
-        self, host: Host, writer: OutboundWriter, profiles: ChatProfiles
+        self, host: Host, writer: OutboundWriter, chat_overrides: EffectiveChatOverrides
     ) -> ChatsOffTheRecord | None:
         off = host.off_the_record
         if not isinstance(off, OffTheRecordHost):
@@ -234,7 +234,7 @@ class ConnectedChannel:
             self._store,
             self.chat_state,
             writer,
-            profiles,
+            chat_overrides,
             is_available=not self._role.receives_everywhere,
             on_unauthorized=self._credential_rejected.set,
         )
@@ -304,7 +304,7 @@ class ConnectedChannel:
                 self._resume()
                 await self._try_periodic(self.undelivered.announce_all)
             if self.is_leader and was_running and not has_resumed:  # earlier the other pieces could not arrive
-                has_resumed = await self._try_periodic(self.inbound.media_groups.resume)
+                has_resumed = await self._try_periodic(self.inbound.merger.resume)
             with suppress(TimeoutError):
                 async with self._clock.timeout(self._check_seconds):
                     await self._credential_rejected.wait()

@@ -14,7 +14,7 @@ from sophon_channels.contract import ChatLocation, Person
 from sophon_hosting.channels.chat_state import ChatState
 
 
-class ChatProfiles:
+class EffectiveChatOverrides:
     """Overrides of one channel's chats.
 
     A topic inherits from its chat, a chat from what holds for the whole channel (`*`). Within a chat or topic, what was

@@ -229,5 +229,5 @@ async def test_an_album_that_a_kill_cut_waits_for_its_channel_and_for_the_other_
     await running.channel.wait_until(lambda: running.channel.health.state == "starting")
     for _ in range(50):
         await asyncio.sleep(0)
-    assert running.switchboard._connected["synthetic"].inbound.media_groups._tasks == {}
+    assert running.switchboard._connected["synthetic"].inbound.merger._tasks == {}
     assert piece.media_group_id == "x"

@@ -26,7 +26,7 @@ from sophon_channels.contract import (
 from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalPrompts
 from sophon_hosting.channels.argument_edit_dialogues import WRITE_NOTE, EditDialogues
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.effective_chat_overrides import ChatProfiles
+from sophon_hosting.channels.effective_chat_overrides import EffectiveChatOverrides
 from sophon_hosting.channels.identity_links import IdentityLinks
 from sophon_hosting.channels.inbound.button_acknowledgements import ButtonAcknowledger
 from sophon_hosting.channels.inbound.commands.chat_command_handler import ChatCommandHandler
@@ -38,7 +38,7 @@ from sophon_hosting.channels.inbound.group_history import GroupHistory
 from sophon_hosting.channels.inbound.message_acceptance import AckReactions, MessageAcceptor
 from sophon_hosting.channels.inbound.message_edits import EditHandler
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
-from sophon_hosting.channels.inbound.message_merging import MediaGroupAssembler, is_quick
+from sophon_hosting.channels.inbound.message_merging import MessageMerger, is_quick
 from sophon_hosting.channels.inbound.sender_access import SenderAccessControl, update_operator
 from sophon_hosting.channels.inbound.unreadable_notices import UnreadableNotices, has_readable_content, without_voice
 from sophon_hosting.channels.outbound.message_entries import OutboundWriter
@@ -95,7 +95,7 @@ class InboundHandler:
         undelivered: UndeliveredAnswers,
         receipts: DeliveryReceiptHandler,
         options: InboundOptions,
-        profiles: ChatProfiles,
+        chat_overrides: EffectiveChatOverrides,
         off_the_record: ChatsOffTheRecord | None = None,
         reads_voice: bool = False,
     ) -> None:
@@ -112,7 +112,7 @@ class InboundHandler:
             writer=writer,
         )
         self._commands = ChatCommandHandler(
-            host, chat_state, approval_prompts, writer, undelivered, profiles, self.edit_dialogues
+            host, chat_state, approval_prompts, writer, undelivered, chat_overrides, self.edit_dialogues
         )
         self.identities = IdentityLinks(
             channel,
@@ -132,12 +132,12 @@ class InboundHandler:
         )
         reactions = AckReactions(channel, options.ack_reaction)
         self._acceptor = MessageAcceptor(
-            host, channel, chat_state, writer, MessageLookup(store), history, profiles, reactions
+            host, channel, chat_state, writer, MessageLookup(store), history, chat_overrides, reactions
         )
-        self.media_groups = MediaGroupAssembler(
+        self.merger = MessageMerger(
             channel, store, clock, self._handle_media_group, debounce_seconds=options.debounce_seconds
         )
-        self._edits = EditHandler(host, channel, chat_state, self.media_groups, self._acceptor)
+        self._edits = EditHandler(host, channel, chat_state, self.merger, self._acceptor)
         self._acknowledgements = ButtonAcknowledger(channel, clock)
         self._unreadable_notices = UnreadableNotices(writer, clock)
         self._receipts = receipts
@@ -163,7 +163,7 @@ class InboundHandler:
     async def close(self) -> None:
         """Reject further events, so that the platform delivers them again later."""
         self._accepts_events = False
-        await self.media_groups.stop()
+        await self.merger.stop()
         await self._acceptor.stop()
         await self._acknowledgements.stop()
 
@@ -243,15 +243,15 @@ class InboundHandler:
         for location, person in dict.fromkeys((message.location, message.person) for message in admitted):
             await self._undelivered.announce(location, person)
         admitted = await self._expected.take(admitted)
-        grouped = [self.media_groups.assign_quick_group(message) for message in admitted]
+        grouped = [self.merger.assign_quick_group(message) for message in admitted]
         for _, together in groupby(grouped, is_quick):  # what is not joined must not overtake what is
             await self._store_together(list(together))
 
     async def _store_together(self, messages: Sequence[InboundMessage]) -> None:
         whole = [message for message in messages if message.media_group_id is None]
-        await self.media_groups.add_pieces([message for message in messages if message.media_group_id is not None])
+        await self.merger.add_pieces([message for message in messages if message.media_group_id is not None])
         for message in whole:
-            await self.media_groups.flush_quick_messages(message)
+            await self.merger.flush_quick_messages(message)
         await self._accept_or_answer(whole)
         # A redelivery must not meet a full queue and be reported as rejected.
         await self._chat_state.mark_all_processed([message.external_id for message in whole])
@@ -286,7 +286,7 @@ class InboundHandler:
         identified = await self._admission.admit_message(message)
         if identified is None:
             return
-        await self.media_groups.flush_quick_messages(identified)
+        await self.merger.flush_quick_messages(identified)
         await self._undelivered.announce(identified.location, identified.person)
         if command.bot_name:  # the channel removes its own bot's name
             if message.location.kind == "direct":

@@ -14,7 +14,7 @@ from sophon.turn.chat_overrides import ChatOverrides, build_chat_section
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person, ReactingChannel
 from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.effective_chat_overrides import ChatProfiles, find_model
+from sophon_hosting.channels.effective_chat_overrides import EffectiveChatOverrides, find_model
 from sophon_hosting.channels.inbound.group_history import GroupHistory, HeardMessages
 from sophon_hosting.channels.inbound.message_json import message_to_json
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
@@ -128,10 +128,10 @@ class MessageAcceptor:
         writer: OutboundWriter,
         lookup: MessageLookup,
         history: GroupHistory,
-        profiles: ChatProfiles,
+        chat_overrides: EffectiveChatOverrides,
         reactions: AckReactions,
     ) -> None:
-        self._history, self._profiles, self._reactions = history, profiles, reactions
+        self._history, self._chat_overrides, self._reactions = history, chat_overrides, reactions
         self._host, self._channel, self._chat_state, self._writer = host, channel, chat_state, writer
         self._lookup = lookup
         self._queue_notices = QueueNotices(host, writer, channel.name)
@@ -233,7 +233,7 @@ class MessageAcceptor:
         """Return the chat's session, the owner of the data that its turns use, and the overrides of the chat."""
         session = await self._chat_state.ensure_session(await self._chat_state.current_session(place), place, person)
         owner = await self._chat_state.data_owner(place, person)
-        return session, owner, await self._profiles.find(place, person)
+        return session, owner, await self._chat_overrides.find(place, person)
 
     async def _build_request(
         self,

@@ -10,7 +10,7 @@ from sophon_channels.contract import Channel, InboundMessage, MessageEdited
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.inbound.message_acceptance import EDITED, MessageAcceptor
 from sophon_hosting.channels.inbound.message_json import message_from_json
-from sophon_hosting.channels.inbound.message_merging import MediaGroupAssembler, merge_pieces
+from sophon_hosting.channels.inbound.message_merging import MessageMerger, merge_pieces
 from sophon_hosting.host import Host
 from sophon_hosting.runs.own_text import PIECES, own_text_of_run
 from sophon_hosting.store.contract import host_store
@@ -43,7 +43,7 @@ class EditHandler:
         host: Host,
         channel: Channel,
         chat_state: ChatState,
-        groups: MediaGroupAssembler,
+        groups: MessageMerger,
         acceptor: MessageAcceptor,
     ) -> None:
         self._host, self._channel, self._chat_state = host, channel, chat_state

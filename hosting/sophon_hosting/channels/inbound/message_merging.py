@@ -46,7 +46,7 @@ MergedMessageHandler = Callable[[InboundMessage, Sequence[InboundMessage]], Awai
 """Handles a merged message, given its pieces."""
 
 
-class MediaGroupAssembler:
+class MessageMerger:
     """Assembler of one channel's media groups: stores the pieces and passes on merged messages.
 
     With `debounce_seconds`, texts that a person writes within that time after one another are a group too.

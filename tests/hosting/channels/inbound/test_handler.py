@@ -20,7 +20,7 @@ from sophon_channels.contract import (
 )
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
-from sophon_hosting.channels.inbound.message_merging import MediaGroupAssembler
+from sophon_hosting.channels.inbound.message_merging import MessageMerger
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 GROUP = ChatLocation("-20", "group")
@@ -168,7 +168,7 @@ class Desk:
     def __init__(self) -> None:
         self.clock = VirtualClock()
         self.store = SqlHostStore("memory://", clock=self.clock)
-        self.albums = MediaGroupAssembler(SyntheticChannel(), self.store, self.clock, self._accept)
+        self.albums = MessageMerger(SyntheticChannel(), self.store, self.clock, self._accept)
         self.taken: list[tuple[str, str]] = []
         self.failures: list[Exception] = []
         self.begun, self.gate = asyncio.Event(), asyncio.Event()

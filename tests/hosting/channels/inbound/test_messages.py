@@ -159,7 +159,7 @@ async def test_an_album_is_one_message_with_its_files(start, tmp_path: Path) -> 
 
 async def test_a_piece_of_an_album_that_was_received_before_a_kill_is_not_lost(start) -> None:
     first = await start()
-    first.switchboard._connected["synthetic"].inbound.media_groups._schedule = lambda album: None  # type: ignore[method-assign]
+    first.switchboard._connected["synthetic"].inbound.merger._schedule = lambda album: None  # type: ignore[method-assign]
     await first.channel.deliver_message("look", media_group_id="album", external_id="piece")
     await first.end()
     again = await start(store=first.store)
@@ -169,7 +169,7 @@ async def test_a_piece_of_an_album_that_was_received_before_a_kill_is_not_lost(s
 async def test_an_album_waits_for_an_unavailable_store_and_is_one_message_without_a_traceback(start, caplog) -> None:
     running = await start()
     health = running.store.health
-    groups = running.switchboard._connected["synthetic"].inbound.media_groups
+    groups = running.switchboard._connected["synthetic"].inbound.merger
     passed_on = groups._handle_message
     tries: list[InboundMessage] = []
 

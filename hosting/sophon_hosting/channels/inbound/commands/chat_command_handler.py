@@ -17,7 +17,7 @@ from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.argument_edit_dialogues import EditDialogues
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.effective_chat_overrides import ChatProfiles, find_model
+from sophon_hosting.channels.effective_chat_overrides import EffectiveChatOverrides, find_model
 from sophon_hosting.channels.inbound.commands.command_request import ChatCommandRequest
 from sophon_hosting.channels.inbound.commands.override_commands import OverrideCommands, require_feature
 from sophon_hosting.channels.outbound.message_entries import OutboundWriter
@@ -62,15 +62,15 @@ class ChatCommandHandler:
         approval_prompts: ApprovalPrompts,
         writer: OutboundWriter,
         undelivered: UndeliveredAnswers,
-        profiles: ChatProfiles,
+        chat_overrides: EffectiveChatOverrides,
         dialogues: EditDialogues,
     ) -> None:
         self._host, self._chat_state, self._approval_prompts = host, chat_state, approval_prompts
         self._dialogues = dialogues
         self._writer, self._undelivered = writer, undelivered
         self._store = host_store(host.services)
-        self._retry = AnswerAgain(host, chat_state, profiles)
-        overrides = OverrideCommands(host, chat_state, profiles)
+        self._retry = AnswerAgain(host, chat_state, chat_overrides)
+        overrides = OverrideCommands(host, chat_state, chat_overrides)
         self._stopper = TaskStopper(host)
         self._handlers: dict[str, Callable[[ChatCommandRequest], Awaitable[str]]] = {
             "start": self._show_greeting,
@@ -259,9 +259,9 @@ def _format_status(run: Run, position: int | None) -> str:
 class AnswerAgain:
     """Begins the last turn of a chat again. The chat goes on in the branch; the first answer stays in the old one."""
 
-    def __init__(self, host: Host, chat_state: ChatState, profiles: ChatProfiles) -> None:
+    def __init__(self, host: Host, chat_state: ChatState, chat_overrides: EffectiveChatOverrides) -> None:
         self._host, self._chat_state, self._store = host, chat_state, host_store(host.services)
-        self._profiles = profiles
+        self._chat_overrides = chat_overrides
 
     async def accept(self, message: InboundMessage, session_id: str) -> str:
         """Accept the last message of the chat once more; return the reply to the command. Raises SophonError.
@@ -287,7 +287,7 @@ class AnswerAgain:
 
     async def _build_request(self, message: InboundMessage, run: Run, branch_id: str, seq: int) -> RunRequest:
         session, options = await self._store.sessions.get(run.session_id), run.options
-        overrides = await self._profiles.find(message.location, message.person)
+        overrides = await self._chat_overrides.find(message.location, message.person)
         origin = {key: value for key, value in run.origin.items() if key != OVERRIDES}
         return RunRequest(
             text=run.text,

@@ -20,7 +20,7 @@ from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Pers
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.effective_chat_overrides import ChatProfiles, find_model
+from sophon_hosting.channels.effective_chat_overrides import EffectiveChatOverrides, find_model
 from sophon_hosting.channels.inbound.commands.chat_command_handler import TaskStopper, describe_stop
 from sophon_hosting.channels.inbound.commands.command_request import ChatCommandRequest
 from sophon_hosting.channels.inbound.message_acceptance import build_message_origin, format_rejection
@@ -82,13 +82,13 @@ class ChatsOffTheRecord:
         store: HostStore,
         chat_state: ChatState,
         writer: OutboundWriter,
-        profiles: ChatProfiles,
+        chat_overrides: EffectiveChatOverrides,
         *,
         is_available: bool,
         on_unauthorized: Callable[[], None],
     ) -> None:
         self._host, self._channel, self._store = host, channel, store
-        self._chat_state, self._writer, self._profiles = chat_state, writer, profiles
+        self._chat_state, self._writer, self._chat_overrides = chat_state, writer, chat_overrides
         own, clock = host_store(host.services), host.services.clock
         self._typing = TypingAndPreview({channel.name: channel}, own, clock)
         self.worker = OutboxWorker(
@@ -201,7 +201,7 @@ class ChatsOffTheRecord:
             return ENDED
         if message.attachments or message.unreadable or message.media_group_id is not None:
             return TEXT_ONLY
-        overrides = await self._profiles.find(message.location, message.person)
+        overrides = await self._chat_overrides.find(message.location, message.person)
         try:
             await self._host.check_length(session)
             await self._host.accept(

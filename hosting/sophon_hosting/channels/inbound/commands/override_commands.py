@@ -6,7 +6,7 @@ from sophon.services import Services
 from sophon.turn.chat_overrides import MEMORIES, NEUTRAL, NO_OVERRIDES, ChatOverrides
 from sophon_channels.contract import ChatLocation, InboundMessage
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.effective_chat_overrides import ChatProfiles, find_name_problems, list_agents
+from sophon_hosting.channels.effective_chat_overrides import EffectiveChatOverrides, find_name_problems, list_agents
 from sophon_hosting.channels.inbound.commands.command_request import ChatCommandRequest
 from sophon_hosting.host import Host
 from sophon_hosting.store.contract import host_store
@@ -47,15 +47,15 @@ class OverrideCommands:
     The model changes only who has the feature `ChooseModel`.
     """
 
-    def __init__(self, host: Host, chat_state: ChatState, profiles: ChatProfiles) -> None:
-        self._services, self._chat_state, self._profiles = host.services, chat_state, profiles
+    def __init__(self, host: Host, chat_state: ChatState, chat_overrides: EffectiveChatOverrides) -> None:
+        self._services, self._chat_state, self._chat_overrides = host.services, chat_state, chat_overrides
 
     async def execute(self, request: ChatCommandRequest) -> str:
         """Execute a command and return the reply. Raises InputError, LevelNeeded, StoreError."""
         name, text = request.command.name, request.command.arguments
         location, person = request.message.location, request.message.person
         if not text:
-            overrides = await self._profiles.find(location, person)
+            overrides = await self._chat_overrides.find(location, person)
             return await self._describe(request, name, overrides)
         if not request.is_approver and (location.kind == "group" or name in APPROVERS_ONLY):
             where = "in a group" if location.kind == "group" else f"with /{name}"
@@ -63,17 +63,17 @@ class OverrideCommands:
         if name == "model":
             await require_feature(self._services, self._chat_state, request.message, "ChooseModel")
         # What an agent may do and a prompt demands is the operator's, where the operator has set them.
-        is_fixed = name in ("agent", "prompt") and await self._profiles.is_configured(location, person, name)
+        is_fixed = name in ("agent", "prompt") and await self._chat_overrides.is_configured(location, person, name)
         if is_fixed and not request.is_approver:
             return f"The settings of the host say this; only people in Approvers may use /{name}."
         value = None if text.casefold() == DEFAULT else text
         await self._check(name, value)
-        await self._profiles.change(location, name, value)
+        await self._chat_overrides.change(location, name, value)
         if name == "model":
             await self._forget_session_model(request)
         if value is not None:
             return _format(_CHANGED[name], name, NO_OVERRIDES.change(name, value))
-        found = _format(_SHOWN[name], name, await self._profiles.find(location, person))
+        found = _format(_SHOWN[name], name, await self._chat_overrides.find(location, person))
         return f"As {_widest(location)} has it from now on: {found}"
 
     async def _check(self, name: str, value: str | None) -> None:
