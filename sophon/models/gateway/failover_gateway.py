@@ -18,7 +18,7 @@ from sophon.models.gateway.attempt_runner import AttemptRecord, GatewayCall, Pau
 from sophon.models.gateway.fallback_states import FallbackRun, select_final_error
 from sophon.models.gateway.options import GatewayDependencies, GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
-from sophon.models.gateway.retry_loop import Pauses, RetryLoop
+from sophon.models.gateway.retry_loop import RetryLoop
 from sophon.models.gateway.stream_taps import OutputLatch
 from sophon.models.model import (
     CURRENT_METER,
