@@ -6,6 +6,9 @@ that a host stores traces apart, soon after they were emitted. Secrets in the te
 event is made.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
 from sophon.events.agents import AgentSelected, AgentState, SubAgentChanged
 from sophon.events.approvals import ApprovalRequested, ApprovalResolved, GuardDecision, GuardVerdict
 from sophon.events.base import Emit, Event, EventSink, NullEventSink, event_from_wire, event_type, event_types
@@ -36,6 +39,21 @@ from sophon.events.turn import (
     TaskQueued,
     TaskStarted,
 )
+
+FEATURES: Final = "sophon_hosting.features.registry"
+"""Module that knows the events of the features of a host, by name, because it stands above the framework."""
+
+if not TYPE_CHECKING:  # a type checker is to find a name that there is not
+
+    def __getattr__(name: str) -> type[Event]:
+        """Return an event of a feature, as `GoalChanged`: all events can be imported from here."""
+        if name[:1].isupper():
+            import_module(FEATURES).load_features()
+            for each in event_types().values():
+                if each.__name__ == name:
+                    return each
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "AgentActivity",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import sophon.events
 import sophon_hosting.features
 from sophon.events import Event
 from sophon_hosting.features import FEATURES
@@ -45,3 +46,13 @@ def test_an_event_of_a_feature_says_of_itself_all_that_others_must_know(kind: ty
 
 def test_whoever_opens_the_store_of_a_host_knows_its_events() -> None:
     assert {each.__module__ for each in EVENTS} <= modules_loaded_by(OPENED)
+
+
+@pytest.mark.parametrize("kind", EVENTS, ids=lambda each: each.wire_name)
+def test_an_event_of_a_feature_can_be_imported_with_all_others(kind: type[Event]) -> None:
+    assert getattr(sophon.events, kind.__name__) is kind
+
+
+def test_a_name_that_no_event_has_is_none() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'GoalChange'"):
+        getattr(sophon.events, "GoalChange")  # noqa: B009 - a type checker knows that it is missing
