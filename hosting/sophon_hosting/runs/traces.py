@@ -31,7 +31,8 @@ MAX_LOGGED_EVENTS = 1000
 
 def find_trace_origin(run: Run, now: datetime) -> TraceOrigin:
     """Return the origin of a run's turn. Its span has the same id in every start, also after a restart."""
-    sender = parse_traceparent(run.options.get(TRACEPARENT_OPTION))
+    header = run.options.get(TRACEPARENT_OPTION)
+    sender = parse_traceparent(header) if header else None
     trace_id = run.options.get("trace") or (sender.trace_id if sender is not None else new_trace_id())
     own = TraceContext(trace_id, derive_span_id(run.id), sender is None or sender.sampled)
     started = run.started_at or now

@@ -1,6 +1,5 @@
 """Events and filter of the audit log: append-only entries in one hash chain (`sophon.security.audit.audit_chain`)."""
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime
@@ -46,10 +45,6 @@ class AuditEvent:
         fields: dict[str, Any] = dict(zip(COLUMNS, _get_columns(self), strict=True))
         fields["at"] = self.at.astimezone(UTC).isoformat(timespec="microseconds")
         return fields
-
-    def build_salts(self) -> dict[str, str]:
-        """Return a new random salt for each text."""
-        return {name: secrets.token_hex(16) for name in self.texts}
 
 
 COLUMNS: Final = (

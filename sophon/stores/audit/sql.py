@@ -1,5 +1,6 @@
 """SQL audit log: a row per entry, and one row with the ends of the chain, which an appending transaction locks."""
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -117,7 +118,8 @@ def append_audit_events(connection: Connection, events: Sequence[AuditEvent]) ->
     previous = AuditEntry(state.number, {}, "", state.hash) if state.number else None
     rows: list[dict[str, Any]] = []
     for event in events:
-        previous = chain_entry(previous, event.build_fields(), event.texts, event.build_salts())
+        salts = {name: secrets.token_hex(16) for name in event.texts}
+        previous = chain_entry(previous, event.build_fields(), event.texts, salts)
         rows.append(_row(previous, event))
     assert previous is not None
     _INSERT.execute_many(connection, rows)

@@ -100,22 +100,6 @@ def select_last_seq(connection: Connection, session_id: str) -> int:
     return session.last_seq if session else 0
 
 
-def advance_seq(
-    connection: Connection, session_id: str, more: int, more_said: int, owner: str, now: datetime | None
-) -> tuple[int, int, str, bool]:
-    """Advance the last seq, creating the session if needed; return its row number, the last seq, its owner, and whether
-    it has a title or a provisional one.
-    """
-    facts = {"which": session_id, "more": more, "more_said": more_said, "now": now}
-    _ADVANCE_SEQ.execute(connection, facts)
-    grown = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
-    if grown is not None:
-        return grown[0], grown[1], grown[2], bool(grown[3])
-    fresh = {"id": session_id, "owner": owner, "title": "", "last_seq": more, "said": more_said}
-    fresh["provisional_title"] = ""
-    return insert_session(connection, {**fresh, "created_at": now, "updated_at": now}), more, owner, False
-
-
 def insert_session(connection: Connection, facts: Mapping[str, Any]) -> int:
     """Insert a session; return its row number."""
     key = connection.execute(_INSERT_SESSION, facts).inserted_primary_key
@@ -141,8 +125,14 @@ def add_records(
 
     `text_writer` is the one that the transaction uses for that session.
     """
-    more_said = sum(map(is_conversational, new))
-    number, last_seq, owner, has_title = advance_seq(connection, session_id, len(new), more_said, owner, new[0].at)
+    said, at = sum(map(is_conversational, new)), new[0].at
+    _ADVANCE_SEQ.execute(connection, {"which": session_id, "more": len(new), "more_said": said, "now": at})
+    position = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
+    if position is None:
+        fresh = {"id": session_id, "owner": owner, "title": "", "provisional_title": "", "said": said}
+        facts = {**fresh, "last_seq": len(new), "created_at": at, "updated_at": at}
+        position = (insert_session(connection, facts), len(new), owner, 0)
+    number, last_seq, owner, has_title = position
     if not has_title:
         suggest_title(connection, session_id, first_text_of_user(new))
     writer = text_writer or TextWriter(connection, session_id)

@@ -144,8 +144,10 @@ def add_events(
 ) -> int:
     """Number events, append them to a session's log and return its last seq. Raises NotFound for an unknown session.
 
-    `text_writer` is the one that the transaction has used for that session.
+    Without events nothing is written. `text_writer` is the one that the transaction has used for that session.
     """
+    if not new:
+        return select_last_seq(connection, session_id)
     numbered = [event for event in new if not event.is_trace]
     traced = [event for event in new if event.is_trace]
     number, last_seq = _find_position(connection, session_id) or (_create_log(connection, session_id), 0)

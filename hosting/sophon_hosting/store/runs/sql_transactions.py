@@ -118,7 +118,7 @@ def accept(
     if key is not None:
         statements.INSERT_INBOUND_KEY.execute(connection, {**asdict(key), "run": inserted[0]})
     _apply(connection, more.unit)
-    seq = _add_events(connection, run.session_id, more.events(0), more.at)
+    seq = add_events(connection, run.session_id, more.events(0), more.at)
     return AcceptResult(accept_run(run, inserted[0], more.at), created=True, seq=seq)
 
 
@@ -158,7 +158,7 @@ def begin(
         recorded = add_records(connection, session_id, more.records, owner="", text_writer=writer)
     return replace(
         result,
-        seq=_add_events(connection, session_id, more.events(recorded), more.at, writer),
+        seq=add_events(connection, session_id, more.events(recorded), more.at, writer),
         last_record_seq=recorded,
     )
 
@@ -167,24 +167,13 @@ def record(
     connection: Connection, session_id: str, unit: UnitOfWork, events: Sequence[LoggedEvent], at: datetime
 ) -> int:
     _apply(connection, unit)
-    return _add_events(connection, session_id, events, at)
+    return add_events(connection, session_id, events, at)
 
 
 def _apply(connection: Connection, unit: UnitOfWork) -> None:
     check_fences(connection, unit.fences)
     for write in sorted(unit.writes, key=attrgetter("kind")):
         write.apply(connection)
-
-
-def _add_events(
-    connection: Connection,
-    session_id: str,
-    events: Sequence[LoggedEvent],
-    at: datetime,
-    writer: TextWriter | None = None,
-) -> int:
-    """Append events, if there are any, and return the session's last event seq."""
-    return add_events(connection, session_id, events, at, writer) if events else select_last_seq(connection, session_id)
 
 
 def checkpoint_write(run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> Write:
@@ -281,7 +270,7 @@ def finish(
     if more.outbound:
         add_entries(connection, more.outbound)
     delete_entries(connection, run_id)
-    return FinishResult(True, _add_events(connection, session_id, more.events(recorded), more.at, writer), recorded)
+    return FinishResult(True, add_events(connection, session_id, more.events(recorded), more.at, writer), recorded)
 
 
 def request_cancel(connection: Connection, run_id: str) -> Run:
