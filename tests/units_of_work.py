@@ -5,9 +5,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from sqlalchemy import Connection
+
 from sophon.approvals import ApprovalRequest
 from sophon.stores.contract import Store
-from sophon.stores.sql.repository import TurnRepository
+from sophon.stores.sql.repository import Repository
 from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.stores.tool_call_journal.sql import put_entry
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
@@ -22,13 +24,13 @@ class _Collecting:
     def __init__(self) -> None:
         self.writes: list[Write] = []
 
-    async def add(self, write: Write) -> None:
-        self.writes.append(write)
+    async def add(self, kind: WriteKind, work: Callable[[Connection], object]) -> None:
+        self.writes.append(Write(kind, work))
 
 
 async def collect(repository: object, write: Callable[..., Awaitable[object]]) -> list[Write]:
     """Return what `write` writes to a repository of an SQL store, without storing it."""
-    assert isinstance(repository, TurnRepository)
+    assert isinstance(repository, Repository)
     collecting = _Collecting()
     await write(repository.over(lambda database: collecting))
     return collecting.writes

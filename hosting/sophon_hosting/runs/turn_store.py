@@ -88,10 +88,10 @@ class TurnStore:
         """Return the repository of a part of the store; see `SqlStore.part`."""
         return self._store.part(kind).over(partial(TurnDatabase, self))
 
-    def stage(self, write: Write) -> None:
+    def stage(self, kind: WriteKind, work: Callable[[Connection], object]) -> None:
         """Stage a write. Raises the error for which the store has refused an earlier one."""
         self.check_staged()
-        own = replace(write, run_id=self.active_run.task_id)
+        own = Write(kind, work, self.active_run.task_id)
         self._staged.append(self.event_bus.session(self.session_id).stage(own))
 
     def check_staged(self) -> None:
@@ -144,9 +144,9 @@ class TurnDatabase:
         """See `Database.write`."""
         return await self._turn.repeat(partial(self._database.write, work), self._database.health)
 
-    async def add(self, write: Write) -> None:
+    async def add(self, kind: WriteKind, work: Callable[[Connection], object]) -> None:
         """See `Database.add`. It is stored with the journal entry of the call that it is about."""
-        self._turn.stage(write)
+        self._turn.stage(kind, work)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._database, name)

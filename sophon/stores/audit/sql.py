@@ -23,7 +23,7 @@ from sophon.stores.audit.audit_event import (
 )
 from sophon.stores.sql.batched_deletion import EXPIRE_BATCH_SIZE, write_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.repository import TurnRepository
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import audit, audit_chain
 from sophon.stores.unit_of_work import WriteKind
 
@@ -53,10 +53,9 @@ _ADVANCE = PreparedStatement(
 )
 
 
-class AuditStore(TurnRepository):
+class AuditStore(Repository):
     """Repository of the audit log. No operation changes an entry, except that its texts are blanked."""
 
-    kind = WriteKind.AUDIT
     chat = ""
     """Chat that the appended entries get; "": their own."""
 
@@ -64,7 +63,7 @@ class AuditStore(TurnRepository):
         """Append entries to the chain, all or none; ValueError for a time without a zone."""
         own = [replace(event, chat=self.chat) for event in events] if self.chat else tuple(events)
         if own:
-            await self._add(partial(append_audit_events, events=own))
+            await self._database.add(WriteKind.AUDIT, partial(append_audit_events, events=own))
 
     async def list_entries(
         self, wanted: AuditFilter = ALL_ENTRIES, *, before: int | None = None, limit: int = 100

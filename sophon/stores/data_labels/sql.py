@@ -10,7 +10,7 @@ from sophon.security.information_flow.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.data_labels.in_memory import apply_writes
 from sophon.stores.sql.prepared_statement import PreparedStatement, prepare_upsert
-from sophon.stores.sql.repository import TurnRepository, in_parts
+from sophon.stores.sql.repository import Repository, in_parts
 from sophon.stores.sql.schema import data_labels
 from sophon.stores.unit_of_work import WriteKind
 
@@ -19,10 +19,8 @@ _UPSERT = prepare_upsert(data_labels, ["key"], ["label", "private", "untrusted"]
 _DELETE = PreparedStatement(lambda _: delete(data_labels).where(data_labels.c.key == bindparam("which")))
 
 
-class SqlDataLabelStore(TurnRepository):
+class SqlDataLabelStore(Repository):
     """The data labels of an `SqlStore`; see `DataLabelStore`."""
-
-    kind = WriteKind.LABEL
 
     async def find(self, keys: Sequence[str]) -> dict[str, Taint]:
         """See `DataLabelStore.find`."""
@@ -33,7 +31,7 @@ class SqlDataLabelStore(TurnRepository):
     async def write(self, writes: Sequence[LabelWrite]) -> None:
         """See `DataLabelStore.write`."""
         if writes:
-            await self._add(partial(write_labels, writes=tuple(writes)))
+            await self._database.add(WriteKind.LABEL, partial(write_labels, writes=tuple(writes)))
 
 
 def write_labels(connection: Connection, writes: Sequence[LabelWrite]) -> None:

@@ -12,7 +12,7 @@ from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.rate_windows.window_rules import check_window
 from sophon.stores.sql.batched_deletion import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.repository import TurnRepository
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import rate_events
 from sophon.stores.sql.server_time import read_server_time
 from sophon.stores.unit_of_work import WriteKind
@@ -20,10 +20,8 @@ from sophon.stores.unit_of_work import WriteKind
 _INSERT = PreparedStatement(lambda _: insert(rate_events), ["scope", "at"])
 
 
-class SqlRateWindowStore(TurnRepository):
+class SqlRateWindowStore(Repository):
     """The rate windows of an `SqlStore`; see `RateWindowStore`."""
-
-    kind = WriteKind.RATE
 
     async def reserve(self, limits: Sequence[RateLimit]) -> list[int] | RateExceeded:
         """See `RateWindowStore.reserve`."""
@@ -38,7 +36,7 @@ class SqlRateWindowStore(TurnRepository):
     async def add(self, events: Sequence[RateEvent]) -> None:
         """See `RateWindowStore.add`."""
         if events:
-            await self._add(partial(add_rate_events, events=tuple(events)))
+            await self._database.add(WriteKind.RATE, partial(add_rate_events, events=tuple(events)))
 
     async def load(self, scope: str, since: datetime, limit: int) -> list[datetime]:
         """See `RateWindowStore.load`."""

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, bindparam, delete, func, select
 
 from sophon.stores.route_averages.route_average import MAX_KEYS, RouteAverage, RouteObservation
 from sophon.stores.sql.prepared_statement import prepare_upsert
-from sophon.stores.sql.repository import TurnRepository
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import route_averages
 from sophon.stores.unit_of_work import WriteKind
 
@@ -20,15 +20,13 @@ _UPSERT = prepare_upsert(route_averages, _KEY, _VALUES)
 _SELECT = select(*_COLUMNS).where(*(route_averages.c[name] == bindparam(name) for name in _KEY))
 
 
-class RouteAverageStore(TurnRepository):
+class RouteAverageStore(Repository):
     """Repository of the moving averages of routing."""
-
-    kind = WriteKind.ROUTE
 
     async def add(self, observations: Sequence[RouteObservation]) -> None:
         """Apply observations in their order, all or none."""
         if observations:
-            await self._add(partial(write_observations, observations=tuple(observations)))
+            await self._database.add(WriteKind.ROUTE, partial(write_observations, observations=tuple(observations)))
 
     async def list_all(self) -> list[RouteAverage]:
         """Return all averages, ordered by model, tier and task type."""

@@ -13,7 +13,7 @@ from sophon.stores.audit.audit_event import AuditChainState, AuditVerification
 from sophon.stores.audit.sql import verify_entries
 from sophon.stores.snapshots.stored_snapshot import SNAPSHOT_COLUMNS, SnapshotEvent, SnapshotFile, StoredSnapshot
 from sophon.stores.sql.batched_deletion import EXPIRE_BATCH_SIZE, write_in_batches
-from sophon.stores.sql.repository import TurnRepository, in_parts
+from sophon.stores.sql.repository import Repository, in_parts
 from sophon.stores.sql.schema import snapshot_chains, snapshots
 from sophon.stores.unit_of_work import WriteKind
 
@@ -25,15 +25,13 @@ _STATE = select(
 )
 
 
-class SnapshotStore(TurnRepository):
+class SnapshotStore(Repository):
     """Repository of the snapshots' metadata. No operation changes an entry."""
-
-    kind = WriteKind.SNAPSHOT
 
     async def add(self, events: Sequence[SnapshotEvent]) -> None:
         """Append entries to the chains of their owners, all or none."""
         if events:
-            await self._add(partial(add_snapshots, events=tuple(events)))
+            await self._database.add(WriteKind.SNAPSHOT, partial(add_snapshots, events=tuple(events)))
 
     async def list(self, owner: str, *, before: int | None = None, limit: int = 100) -> list[StoredSnapshot]:
         """Return an owner's snapshots, the newest first; `before` is the last number of the previous page."""

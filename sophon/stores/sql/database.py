@@ -31,7 +31,7 @@ from sophon.stores.sql.schema_migration import (
 from sophon.stores.sql.sqlite_integrity import describe_damage
 from sophon.stores.sql.sqlite_log_check import find_log_problem
 from sophon.stores.sql.writer import ThreadConnections, WriterThread
-from sophon.stores.unit_of_work import Write
+from sophon.stores.unit_of_work import WriteKind
 
 T = TypeVar("T")
 
@@ -107,9 +107,9 @@ class Database:
         """
         raise NotImplementedError
 
-    async def add(self, write: Write) -> None:
+    async def add(self, kind: WriteKind, work: Callable[[Connection], object]) -> None:
         """Store a small write that returns nothing: now, or in the database of a turn with its next transaction."""
-        await self.write(write.apply)
+        await self.write(work)
 
     async def run_outside_transaction(self, work: Callable[[DBAPIConnection], T]) -> T:
         """Run `work` with a reader's driver connection, on which no transaction is open. Raises StoreUnavailable."""

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Generator, Iterable, Mapping
 from copy import copy
 from itertools import islice
-from typing import Any, ClassVar, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
-from sqlalchemy import Column, ColumnElement, Connection
+from sqlalchemy import Column, ColumnElement
 
 from sophon.clock import Clock
 from sophon.stores.sql.database import Database
-from sophon.stores.unit_of_work import Write, WriteKind
 
 T = TypeVar("T")
 
@@ -28,16 +27,6 @@ class Repository:
         view = copy(self)
         view._database = wrap(self._database)
         return view
-
-
-class TurnRepository(Repository):
-    """A repository with writes of turns that return nothing and need no transaction of their own."""
-
-    kind: ClassVar[WriteKind]
-
-    async def _add(self, work: Callable[[Connection], object]) -> None:
-        """Store what `work` writes: now, in a transaction of its own, or with the next one of a turn."""
-        await self._database.add(Write(self.kind, work))
 
 
 def matching(wanted: Mapping[Column[T], T | None]) -> list[ColumnElement[bool]]:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, select, update
 
 from sophon.stores.sql.batched_deletion import delete_in_batches
 from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.repository import TurnRepository, matching
+from sophon.stores.sql.repository import Repository, matching
 from sophon.stores.sql.schema import sub_agents
 from sophon.stores.sub_agents.sub_agent_run import FINAL_STATES, SubAgentRun
 from sophon.stores.unit_of_work import WriteKind
@@ -16,15 +16,13 @@ from sophon.stores.unit_of_work import WriteKind
 _COLUMNS = [column.name for column in sub_agents.c if column is not sub_agents.c.number]
 
 
-class SubAgentStore(TurnRepository):
+class SubAgentStore(Repository):
     """Repository of the sub-agents of turns. Rows are deleted with their session."""
-
-    kind = WriteKind.SUB_AGENT
 
     async def put(self, rows: Sequence[SubAgentRun]) -> None:
         """Store sub-agents; of a known one state, end and detail change, and nothing else."""
         if rows:
-            await self._add(partial(put_sub_agents, rows=tuple(rows)))
+            await self._database.add(WriteKind.SUB_AGENT, partial(put_sub_agents, rows=tuple(rows)))
 
     async def find(self, sub_agent_id: str) -> SubAgentRun | None:
         """Return a sub-agent by its run id."""

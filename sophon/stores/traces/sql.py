@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, case, func, select
 
 from sophon.stores.sql.batched_deletion import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import prepare_upsert
-from sophon.stores.sql.repository import TurnRepository, matching
+from sophon.stores.sql.repository import Repository, matching
 from sophon.stores.sql.schema import turn_traces
 from sophon.stores.traces.turn_total import TurnTotal
 from sophon.stores.unit_of_work import WriteKind
@@ -20,15 +20,13 @@ _COLUMNS = ("session_id", "principal", "ended_at", "day", "status", "working_ms"
 _UPSERT = prepare_upsert(turn_traces, ["run_id"], _COLUMNS)
 
 
-class TraceStore(TurnRepository):
+class TraceStore(Repository):
     """Repository of traces by run. They are deleted with their session."""
-
-    kind = WriteKind.TRACE
 
     async def add(self, traces: Sequence[Trace]) -> None:
         """Store traces, all or none; one of a known run replaces it."""
         if traces:
-            await self._add(partial(add_traces, traces=tuple(traces)))
+            await self._database.add(WriteKind.TRACE, partial(add_traces, traces=tuple(traces)))
 
     async def find(self, run_id: str) -> Trace | None:
         """Return the trace of a run."""

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 from sophon.learning.feedback import Feedback
 from sophon.learning.trajectories import Trajectory
 from sophon.stores.sql.batched_deletion import EXPIRE_BATCH_SIZE, delete_in_batches, recheck_and_delete_in_batches
-from sophon.stores.sql.repository import TurnRepository, matching
+from sophon.stores.sql.repository import Repository, matching
 from sophon.stores.sql.schema import feedback as feedback_table
 from sophon.stores.sql.schema import trajectories
 from sophon.stores.trajectories.trajectory_write import (
@@ -32,15 +32,13 @@ _DATA_FIELDS = (
 )
 
 
-class TrajectoryStore(TurnRepository):
+class TrajectoryStore(Repository):
     """Repository of trajectories by run, and of feedback by run and person. Both are deleted with their session."""
-
-    kind = WriteKind.TRAJECTORY
 
     async def add(self, writes: Sequence[TrajectoryWrite]) -> None:
         """Store trajectories, all or none; one of a known run replaces it."""
         if writes:
-            await self._add(partial(add_trajectories, writes=tuple(writes)))
+            await self._database.add(WriteKind.TRAJECTORY, partial(add_trajectories, writes=tuple(writes)))
 
     async def find(self, run_id: str) -> Trajectory | None:
         """Return the trajectory of a run."""

@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sophon.stores.sql.batched_deletion import recheck_and_delete_in_batches
 from sophon.stores.sql.column_types import load_json
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.repository import TurnRepository, in_parts
+from sophon.stores.sql.repository import Repository, in_parts
 from sophon.stores.sql.schema import vectors
 from sophon.stores.unit_of_work import WriteKind
 from sophon.stores.vectors.contract import VectorRow
@@ -48,15 +48,13 @@ _LOAD_AFTER = PreparedStatement(
 )
 
 
-class SqlVectorStore(TurnRepository):
+class SqlVectorStore(Repository):
     """The vectors of an `SqlStore`; see `VectorStore`."""
-
-    kind = WriteKind.VECTOR
 
     async def put(self, rows: Sequence[VectorRow]) -> None:
         """See `VectorStore.put`."""
         if rows:
-            await self._add(partial(put_vectors, rows=tuple(rows)))
+            await self._database.add(WriteKind.VECTOR, partial(put_vectors, rows=tuple(rows)))
 
     async def load(self, namespace: str, embedder: str, limit: int) -> list[VectorRow]:
         """See `VectorStore.load`."""
@@ -102,7 +100,9 @@ class SqlVectorStore(TurnRepository):
 
     async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> None:
         """See `VectorStore.delete`."""
-        await self._add(partial(delete_vectors, namespace=namespace, keys=None if keys is None else tuple(keys)))
+        await self._database.add(
+            WriteKind.VECTOR, partial(delete_vectors, namespace=namespace, keys=None if keys is None else tuple(keys))
+        )
 
     async def count(self, namespace: str) -> int:
         """See `VectorStore.count`."""

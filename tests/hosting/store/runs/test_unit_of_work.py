@@ -32,32 +32,38 @@ Writes: TypeAlias = Callable[[Any], Awaitable[object]]
 Reads: TypeAlias = Callable[[Any], Awaitable[object]]
 
 COLLECTED: dict[str, tuple[Writes, Reads]] = {
-    "audit": (lambda part: part.append([ENTRY]), lambda part: part.list_after(0)),
+    "audit": (WriteKind.AUDIT, lambda part: part.append([ENTRY]), lambda part: part.list_after(0)),
     "rate_windows": (
+        WriteKind.RATE,
         lambda part: part.add([RateEvent("a", NOON)]),
         lambda part: part.load("a", datetime.min.replace(tzinfo=UTC), 9),
     ),
     "data_labels": (
+        WriteKind.LABEL,
         lambda part: part.write([LabelWrite(file_key("a"), SECRET)]),
         lambda part: part.find([file_key("a")]),
     ),
-    "snapshots": (lambda part: part.add([snapshot(1)]), lambda part: part.list("ann")),
-    "trajectories": (lambda part: part.add([TrajectoryWrite(TRAJECTORY, 10)]), lambda part: part.list()),
-    "traces": (lambda part: part.add([TRACE]), lambda part: part.list()),
-    "vectors": (lambda part: part.put([vector("a", 1.0)]), lambda part: part.load("n", "e", 9)),
-    "route_averages": (lambda part: part.add([observed(quality=1.0)]), lambda part: part.list_all()),
-    "sub_agents": (lambda part: part.put([sub_agent()]), lambda part: part.list_for_task("t")),
+    "snapshots": (WriteKind.SNAPSHOT, lambda part: part.add([snapshot(1)]), lambda part: part.list("ann")),
+    "trajectories": (
+        WriteKind.TRAJECTORY,
+        lambda part: part.add([TrajectoryWrite(TRAJECTORY, 10)]),
+        lambda part: part.list(),
+    ),
+    "traces": (WriteKind.TRACE, lambda part: part.add([TRACE]), lambda part: part.list()),
+    "vectors": (WriteKind.VECTOR, lambda part: part.put([vector("a", 1.0)]), lambda part: part.load("n", "e", 9)),
+    "route_averages": (WriteKind.ROUTE, lambda part: part.add([observed(quality=1.0)]), lambda part: part.list_all()),
+    "sub_agents": (WriteKind.SUB_AGENT, lambda part: part.put([sub_agent()]), lambda part: part.list_for_task("t")),
 }
 
 
 @pytest.mark.parametrize("name", COLLECTED)
 async def test_what_a_repository_collects_is_stored_with_the_unit_or_not_at_all(store: Store, name: str) -> None:
-    write, read = COLLECTED[name]
+    kind, write, read = COLLECTED[name]
     repository = getattr(store, name)
     await store.runs.accept(Run("r", "s", "ada"))
     await store.runs.begin("r", NOON)
     writes = await collect(repository, write)
-    assert ([each.kind for each in writes], bool(await read(repository))) == ([repository.kind], False)
+    assert ([each.kind for each in writes], bool(await read(repository))) == ([kind], False)
     with pytest.raises(StaleRun):
         await store.runs.record("s", UnitOfWork(writes, [RunFence("r", 7)]), [])
     assert not await read(repository)
