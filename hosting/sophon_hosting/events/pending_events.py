@@ -93,10 +93,6 @@ class PendingEvents:
         self.durable_count -= row is not None
         return event
 
-    def pop_transient(self) -> Event | None:
-        """Remove and return the oldest event if it is transient, else None."""
-        return self.popleft() if self.events and not self.events[0][0].durable else None
-
     def add_trace(self, trace: LoggedEvent) -> None:
         """Add a trace; of too many, the oldest are dropped."""
         self.traces.append(trace)

@@ -158,7 +158,11 @@ class SessionSequencer:
 
     def release_fence(self, fence: RunFence) -> None:
         """End the fence of a turn that has ended; what it has left pending still carries it."""
-        self.fences.release(fence, is_needed=self.has_pending or self.lock.locked())
+        start = self.fences.get(fence.run_id)
+        if start is not None and start.fence == fence:
+            start.is_released = True
+            if start.is_stale:
+                del self.fences[fence.run_id]
         self.discard_if_idle()
 
     def stage(
@@ -257,8 +261,9 @@ class SessionSequencer:
         if self._merge_timer is not None:
             self._merge_timer.cancel()
             self._merge_timer = None
-        while (event := self._pending.pop_transient()) is not None:
-            self.publisher.publish(event)
+        pending = self._pending
+        while pending.events and not pending.events[0][0].durable:
+            self.publisher.publish(pending.popleft())
 
     def end_subscriptions(self, last: Event, *, is_elsewhere: bool = False) -> None:
         """Discard all state after the session was deleted, and unsubscribe all listeners after a last event.

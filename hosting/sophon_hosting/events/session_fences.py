@@ -8,7 +8,10 @@ from sophon.stores.run_fence import RunFence
 
 @dataclass(slots=True)
 class FencedStart:
-    """Start of a run in a session; `on_stale` is to be called once the store has refused its fence."""
+    """Start of a run in a session; `on_stale` is to be called once the store has refused its fence.
+
+    It `is_released` once its turn has ended; what the turn has left pending still carries its fence.
+    """
 
     fence: RunFence
     on_stale: Callable[[], None]
@@ -21,14 +24,6 @@ class SessionFences(dict[str, FencedStart]):
 
     Once the store has found one old, whatever else its turn emits and stages until it ends `is_stale`.
     """
-
-    def release(self, fence: RunFence, *, is_needed: bool) -> None:
-        """Forget the fence of a turn that has ended, now or, if it `is_needed`, with `forget_released`."""
-        start = self.get(fence.run_id)
-        if start is not None and start.fence == fence:
-            start.is_released = True
-            if start.is_stale or not is_needed:
-                del self[fence.run_id]
 
     def forget_released(self) -> None:
         """Forget the fences of turns that have ended; nothing of them waits any more."""
