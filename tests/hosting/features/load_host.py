@@ -27,8 +27,8 @@ async def visit() -> dict[str, Any]:
     """Start a host, ask it as clients do, and stop it."""
     load_features()
     known = sorted(event_types())
-    from sophon_load.feature import LOAD_RECORDER  # type: ignore[import-not-found]
-    from sophon_load.operations import get_load  # type: ignore[import-not-found]
+    from sophon_machine_load.feature import LOAD_RECORDER  # type: ignore[import-not-found]
+    from sophon_machine_load.operations import get_load  # type: ignore[import-not-found]
 
     server = HostServer(Services(store=SqlHostStore("memory://"), models=FunctionModel(answer)), {})
     recorder = server.host.feature_services.find(LOAD_RECORDER)

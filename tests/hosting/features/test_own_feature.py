@@ -16,7 +16,7 @@ from sophon_hosting.features.feature import Phase
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "own-feature.md"
-EXAMPLE = ROOT / "docs" / "examples" / "load"
+EXAMPLE = ROOT / "docs" / "examples" / "machine_load"
 FILE = re.compile(r"^```(?:py|toml)\n# (\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TEST = re.compile(r"^```py\n(from .*?)^```", re.MULTILINE | re.DOTALL)
 PATIENCE_SECONDS = 120
@@ -47,9 +47,11 @@ def test_the_page_lists_every_phase() -> None:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the package, as `pip install` would leave it."""
     folder = tmp_path_factory.mktemp("own-feature")
-    shutil.copytree(EXAMPLE / "sophon_load", folder / "sophon_load", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        EXAMPLE / "sophon_machine_load", folder / "sophon_machine_load", ignore=shutil.ignore_patterns("__pycache__")
+    )
     project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
-    metadata = folder / "sophon_load-1.0.dist-info"
+    metadata = folder / "sophon_machine_load-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(
         f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"

@@ -7,7 +7,7 @@ from collections import deque
 from sophon.clock import Clock
 from sophon.events import Emit
 from sophon_hosting.background_tasks import end_tasks
-from sophon_load.events import LoadMeasured
+from sophon_machine_load.events import LoadMeasured
 
 INTERVAL_SECONDS = 60.0
 MAX_SAMPLES = 60

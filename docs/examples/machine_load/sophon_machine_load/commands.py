@@ -2,7 +2,7 @@
 
 from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.operation_commands import sentence_formatter, show_command
-from sophon_load.operations import get_load
+from sophon_machine_load.operations import get_load
 
 app = command_group("Show how busy the machine of a host is.")
 

@@ -1,7 +1,7 @@
 """Tool `machine.load`."""
 
 from sophon import Risk, tool
-from sophon_load.recorder import measure_load
+from sophon_machine_load.recorder import measure_load
 
 
 @tool(name="machine.load", risk=Risk.NONE, idempotent=True, polls=True, group="machine", tags=("load", "busy"))

@@ -5,8 +5,8 @@ from typing_extensions import TypedDict
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.operations.request import NoFields
 from sophon_hosting.operations.table import Table
-from sophon_load.feature import LOAD_RECORDER
-from sophon_load.recorder import measure_load
+from sophon_machine_load.feature import LOAD_RECORDER
+from sophon_machine_load.recorder import measure_load
 
 table = Table("load")
 
