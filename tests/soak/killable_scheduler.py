@@ -12,7 +12,7 @@ from sophon.events import Event
 from sophon.testing import FunctionModel
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
-from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
+from sophon_hosting.features.schedules.schedule_service import Destination, ScheduleService
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
@@ -46,13 +46,13 @@ async def allow(schedule: Schedule) -> str:
 async def main() -> None:
     store = host_store_from_url("sqlite:///host.db", folder=Path(sys.argv[1]))
     services = Services(models=FunctionModel(answer), store=store, events=Teller(), settings=SETTINGS)
-    library = ScheduleLibrary(store, services.clock, services.settings.section(SchedulesSettings))
+    service = ScheduleService(store, services.clock, services.settings.section(SchedulesSettings))
     async with Host(services, twelve(services)) as host:
         if not await stored_schedules(store).list():
             for name in ("s0", "s1", "s2"):
                 await store.sessions.get_or_create(name, "ada")
                 where = Destination(name, "hub", {})
-                await library.add(ScheduleRequest(f"task of {name}", every="1 second"), owner="ada", destination=where)
+                await service.add(ScheduleRequest(f"task of {name}", every="1 second"), owner="ada", destination=where)
         scheduler = Scheduler(host, allow)
         scheduler.start()
         while len(await store.runs.list(limit=1000, whole=False)) < TARGET:

@@ -26,7 +26,7 @@ from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
-from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
+from sophon_hosting.features.schedules.schedule_service import Destination, ScheduleService
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.host import Host, RunRequest
@@ -169,9 +169,9 @@ class Year:
         assert run.status == "completed", run.error
 
     async def _schedule(self, **when: str) -> None:
-        library = ScheduleLibrary(self.store, self.clock, self.host.services.settings.section(SchedulesSettings))
+        service = ScheduleService(self.store, self.clock, self.host.services.settings.section(SchedulesSettings))
         wanted = ScheduleRequest(text="note the news", **when)
-        await library.add(wanted, owner="ada", destination=Destination("desk", "hub", {}))
+        await service.add(wanted, owner="ada", destination=Destination("desk", "hub", {}))
 
     async def _fire(self) -> None:
         await self.scheduler.fire_due()

@@ -15,7 +15,7 @@ from sophon_hosting.features.schedules.misfires import choose_firings
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.quiet_hours import find_quiet_end
 from sophon_hosting.features.schedules.schedule import FiringOutcome, QuietAction, Schedule
-from sophon_hosting.features.schedules.schedule_changes import pause_schedule
+from sophon_hosting.features.schedules.schedule_service import pause_schedule
 from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.host import Host, RunRequest, TaskReceipt

@@ -27,7 +27,7 @@ from sophon_hosting.features.schedules.heartbeat_file import (
     parse_heartbeat,
 )
 from sophon_hosting.features.schedules.occurrences import Recurrence, check_cron
-from sophon_hosting.features.schedules.schedule_changes import ScheduleLibrary
+from sophon_hosting.features.schedules.schedule_service import ScheduleService
 from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.own_text import OWN_TEXT
@@ -148,8 +148,8 @@ class Heartbeat:
         session = self._settings.heartbeat.session
         if session is None or not await self._may_write_to(session, owner):
             return HEARTBEAT_CHANNEL, {}
-        library = ScheduleLibrary(host_store(self._services), self._clock, self._settings)
-        found = await library.find_destination(session)
+        service = ScheduleService(host_store(self._services), self._clock, self._settings)
+        found = await service.find_destination(session)
         if found is None:
             return HEARTBEAT_CHANNEL, {}
         return found.channel, {name: value for name, value in found.origin.items() if name != "place"}

@@ -17,7 +17,7 @@ from sophon_hosting.features.schedules.results import (
     schedule_to_json,
 )
 from sophon_hosting.features.schedules.schedule import Schedule
-from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
+from sophon_hosting.features.schedules.schedule_service import Destination, ScheduleService
 from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.operations.operation import Subject
@@ -104,15 +104,15 @@ async def add_schedule(caller: Caller, request: NewSchedule) -> ScheduleView:
     if not caller.settings.section(SchedulesSettings).enabled:
         raise InputError("schedules are off here: Schedules.Enabled is false")
     wanted = ScheduleRequest.from_arguments({name: getattr(request, name) for name in REQUEST_FIELDS})
-    library = _library(caller)
-    library.preview(wanted)  # before a session is made for it
+    service = _service(caller)
+    service.preview(wanted)  # before a session is made for it
     owner, chat = await caller.find_author(request.session_id), None
     if request.session_id is not None and not caller.is_signed_in:
-        chat = await library.find_destination(request.session_id)
+        chat = await service.find_destination(request.session_id)
         if chat is None:  # a typing error would make a session that nobody reads
             raise InputError(f"nobody has written in session {request.session_id!r}, so nobody owns a schedule there")
     session = await caller.open_own_session(request.session_id or caller.clock.new_id(), owner)
-    made = await library.add(wanted, owner=owner, destination=chat or Destination(session.id, HUB_CHANNEL, {}))
+    made = await service.add(wanted, owner=owner, destination=chat or Destination(session.id, HUB_CHANNEL, {}))
     _announce(caller, made, "added")
     return _show(caller, made)
 
@@ -126,18 +126,18 @@ async def get_schedule(caller: Caller, request: NamedSchedule, schedule: Schedul
 @table.operation("PATCH /api/schedules/{schedule_id}", needs="Chat", on=SCHEDULE)
 async def change_schedule(caller: Caller, request: ScheduleChange, schedule: Schedule) -> ScheduleView:
     """Change, pause or resume a schedule; of those of others an operator may only pause and remove."""
-    library, user = _library(caller), caller.user.id
+    service, user = _service(caller), caller.user.id
     changes = {name: value for name in REQUEST_FIELDS if (value := getattr(request, name)) is not None}
     if caller.is_signed_in and schedule.owner != user and (changes or request.state == "active"):
         raise InputError(MAY_STOP_ONLY)
     if changes:
-        schedule = await library.change(schedule.id, changes)
+        schedule = await service.change(schedule.id, changes)
         _announce(caller, schedule, "changed")
     if request.state == "paused":
-        schedule = await library.pause(schedule.id, f"by {user}" if caller.is_signed_in else "by sophon schedules")
+        schedule = await service.pause(schedule.id, f"by {user}" if caller.is_signed_in else "by sophon schedules")
         _announce(caller, schedule, "paused")
     elif request.state == "active":
-        schedule = await library.resume(schedule.id)
+        schedule = await service.resume(schedule.id)
         _announce(caller, schedule, "resumed")
     return _show(caller, schedule)
 
@@ -145,17 +145,17 @@ async def change_schedule(caller: Caller, request: ScheduleChange, schedule: Sch
 @table.operation("DELETE /api/schedules/{schedule_id}", needs="Chat", on=SCHEDULE, ok=True)
 async def remove_schedule(caller: Caller, request: NamedSchedule, schedule: Schedule) -> Done:
     """Delete a schedule."""
-    await _library(caller).remove(schedule.id)
+    await _service(caller).remove(schedule.id)
     _announce(caller, schedule, "removed")
     return {}
 
 
-def _library(caller: Caller) -> ScheduleLibrary:
-    return ScheduleLibrary(caller.store, caller.clock, caller.settings.section(SchedulesSettings))
+def _service(caller: Caller) -> ScheduleService:
+    return ScheduleService(caller.store, caller.clock, caller.settings.section(SchedulesSettings))
 
 
 def _show(caller: Caller, schedule: Schedule) -> ScheduleView:
-    return schedule_to_json(schedule, _library(caller), caller.sessions.to_client_id(schedule.session_id))
+    return schedule_to_json(schedule, _service(caller), caller.sessions.to_client_id(schedule.session_id))
 
 
 def _announce(caller: Caller, schedule: Schedule, change: str) -> None:

@@ -14,7 +14,7 @@ from sophon_hosting.features.schedules.schedule import (
     ScheduleKind,
     ScheduleState,
 )
-from sophon_hosting.features.schedules.schedule_changes import ScheduleLibrary
+from sophon_hosting.features.schedules.schedule_service import ScheduleService
 from sophon_hosting.features.schedules.wording import describe_recurrence
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import RunStatus
@@ -79,9 +79,9 @@ class ScheduleList(TypedDict):
     items: list[ScheduleView]
 
 
-def schedule_to_json(schedule: Schedule, library: ScheduleLibrary, session_id: str | None = None) -> ScheduleView:
+def schedule_to_json(schedule: Schedule, service: ScheduleService, session_id: str | None = None) -> ScheduleView:
     """Return a schedule as JSON, with its next times; `session_id` is the id by which the client knows the session."""
-    times = library.list_next(schedule)
+    times = service.list_next(schedule)
     return {
         "schedule_id": schedule.id,
         "user": schedule.owner,

@@ -24,7 +24,7 @@ from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.request_provenance import follows_from_people
 from sophon_hosting.features.schedules.requests import MAX_TEXT_CHARACTERS, ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
-from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
+from sophon_hosting.features.schedules.schedule_service import Destination, ScheduleService
 from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.features.schedules.wording import describe_recurrence, format_moment
@@ -50,7 +50,7 @@ def _find_problem(ctx: Context, arguments: Mapping[str, Any]) -> str | None:
     if has_read_others and not follows_from_people(arguments, list_person_texts(ctx)):
         return NOT_ASKED_FOR
     try:
-        _library(ctx).preview(ScheduleRequest.from_arguments(arguments))
+        _service(ctx).preview(ScheduleRequest.from_arguments(arguments))
     except InputError as error:
         return str(error)
     return None
@@ -69,7 +69,7 @@ def _find_risk(ctx: Context, arguments: Mapping[str, Any]) -> Risk:
 
 def _write_preview(ctx: Context, arguments: Mapping[str, Any]) -> str:
     try:
-        preview = _library(ctx).preview(ScheduleRequest.from_arguments(arguments))
+        preview = _service(ctx).preview(ScheduleRequest.from_arguments(arguments))
         return f"{preview}\n{FROM_CLIENT}" if _comes_from_client(ctx) else preview
     except (InputError, TypeError) as error:  # the call fails before anybody is asked
         return str(error)
@@ -121,14 +121,14 @@ async def schedules_add(
     run = await host_store(ctx.services).runs.find(ctx.task_id)
     if run is None:
         raise ToolError("schedules need a host, which fires them; this turn has none")
-    library = _library(ctx)
+    service = _service(ctx)
     try:
         request = ScheduleRequest.from_arguments(arguments)
-        made = await library.add(request, owner=ctx.principal, destination=Destination.of_run(run))
+        made = await service.add(request, owner=ctx.principal, destination=Destination.of_run(run))
     except InputError as error:
         raise ToolError(str(error)) from None
     _announce(ctx, made, "added")
-    return f"Schedule {made.id} ({made.title!r}) is made. {library.describe(made)}"
+    return f"Schedule {made.id} ({made.title!r}) is made. {service.describe(made)}"
 
 
 @tool(
@@ -180,7 +180,7 @@ async def schedules_pause(ctx: Context, name: str) -> str:
         name: Its id, as schedules.list shows it, or its title.
     """
     schedule = await _find_own(ctx, name)
-    paused = await _library(ctx).pause(schedule.id, "in the chat")
+    paused = await _service(ctx).pause(schedule.id, "in the chat")
     _announce(ctx, paused, "paused")
     return f"Schedule {paused.id} ({paused.title!r}) is {paused.state}."
 
@@ -201,13 +201,13 @@ async def schedules_resume(ctx: Context, name: str) -> str:
         name: Its id, as schedules.list shows it, or its title.
     """
     schedule = await _find_own(ctx, name)
-    library = _library(ctx)
+    service = _service(ctx)
     try:
-        resumed = await library.resume(schedule.id)
+        resumed = await service.resume(schedule.id)
     except InputError as error:
         raise ToolError(str(error)) from None
     _announce(ctx, resumed, "resumed")
-    return f"Schedule {resumed.id} ({resumed.title!r}) goes on. {library.describe(resumed)}"
+    return f"Schedule {resumed.id} ({resumed.title!r}) goes on. {service.describe(resumed)}"
 
 
 def schedule_tools() -> list[Tool]:
@@ -215,9 +215,9 @@ def schedule_tools() -> list[Tool]:
     return [schedules_add, schedules_list, schedules_remove, schedules_pause, schedules_resume]
 
 
-def _library(ctx: Context) -> ScheduleLibrary:
+def _service(ctx: Context) -> ScheduleService:
     services = ctx.services
-    return ScheduleLibrary(host_store(services), services.clock, services.settings.section(SchedulesSettings))
+    return ScheduleService(host_store(services), services.clock, services.settings.section(SchedulesSettings))
 
 
 def _comes_from_client(ctx: Context) -> bool:
@@ -244,7 +244,7 @@ async def _find_own(ctx: Context, name: str) -> Schedule:
 
 
 def _to_row(ctx: Context, schedule: Schedule) -> dict[str, Any]:
-    times = _library(ctx).list_next(schedule)
+    times = _service(ctx).list_next(schedule)
     return {
         "id": schedule.id,
         "text": schedule.text,

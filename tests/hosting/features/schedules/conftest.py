@@ -18,7 +18,7 @@ from sophon_hosting.features.schedules.events import ScheduleFired
 from sophon_hosting.features.schedules.firing import CheckOwner
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
-from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
+from sophon_hosting.features.schedules.schedule_service import Destination, ScheduleService
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
@@ -64,10 +64,10 @@ class ScheduleWorld:
         return "done"
 
     async def add(self, host: Host, session_id: str = "s", owner: str = "ada", **request: Any) -> Schedule:
-        library = ScheduleLibrary(self.store, self.clock, host.services.settings.section(SchedulesSettings))
+        service = ScheduleService(self.store, self.clock, host.services.settings.section(SchedulesSettings))
         await self.store.sessions.get_or_create(session_id, owner)
         wanted = ScheduleRequest(**{"text": "tell me the news", **request})
-        return await library.add(wanted, owner=owner, destination=Destination(session_id, "hub", {}))
+        return await service.add(wanted, owner=owner, destination=Destination(session_id, "hub", {}))
 
     async def change(self, schedule: Schedule, **changes: Any) -> Schedule:
         """Store a changed schedule, as another process would."""

@@ -10,7 +10,7 @@ from sophon import ModelRequest, Services
 from sophon.stores.contract import Store
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.schedules.requests import ScheduleRequest
-from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary
+from sophon_hosting.features.schedules.schedule_service import Destination, ScheduleService
 from sophon_hosting.features.schedules.scheduler import Scheduler
 from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.host import Host
@@ -40,11 +40,11 @@ async def test_two_hosts_over_one_database_fire_each_time_once(stores: list[Stor
     clock = VirtualClock(auto=False, start=T0)
     services = [Services(models=FunctionModel(answer), store=store, clock=clock) for store in stores]
     hosts = [Host(each, twelve(each)) for each in services]
-    library = ScheduleLibrary(stores[0], clock, services[0].settings.section(SchedulesSettings))
+    service = ScheduleService(stores[0], clock, services[0].settings.section(SchedulesSettings))
     await stores[0].sessions.get_or_create("s", "ada")
     for number in range(5):
         wanted = ScheduleRequest(f"task {number}", every="1 hour")
-        await library.add(wanted, owner="ada", destination=Destination("s", "hub", {}))
+        await service.add(wanted, owner="ada", destination=Destination("s", "hub", {}))
     schedulers = [Scheduler(host, allow) for host in hosts]
     for _ in range(3):
         clock.jump(3600)

@@ -13,7 +13,7 @@ from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.features.schedules.firing import note_outcome
 from sophon_hosting.features.schedules.requests import ScheduleRequest
-from sophon_hosting.features.schedules.schedule_changes import Destination, ScheduleLibrary, pause_schedule
+from sophon_hosting.features.schedules.schedule_service import Destination, ScheduleService, pause_schedule
 from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
 from sophon_hosting.programs.doctor.automation_checks import check_automation, check_folders
@@ -37,11 +37,11 @@ async def test_nothing_is_said_where_there_is_nothing() -> None:
 
 async def test_schedules_that_the_host_paused_are_counted() -> None:
     services = build_services()
-    library = ScheduleLibrary(services.store, services.clock, services.settings.section(SchedulesSettings))
+    service = ScheduleService(services.store, services.clock, services.settings.section(SchedulesSettings))
     await services.store.sessions.get_or_create("s", "ada")
     wanted = ScheduleRequest("x", every="1 hour")
-    made = [await library.add(wanted, owner="ada", destination=Destination("s", "hub", {})) for _ in range(3)]
-    await library.pause(made[0].id, "by ada")
+    made = [await service.add(wanted, owner="ada", destination=Destination("s", "hub", {})) for _ in range(3)]
+    await service.pause(made[0].id, "by ada")
     assert await check(services) == {"schedules": ("ok", "3 schedules, none paused by the host")}
     refused = note_outcome(pause_schedule(made[1], "no rights"), NOW, "refused", "no rights")
     assert await stored_schedules(services.store).update(refused)

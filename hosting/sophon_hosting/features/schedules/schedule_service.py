@@ -1,4 +1,4 @@
-"""Changes of schedules: make, change, pause, resume and remove them, whoever asks: a tool, a client or a command."""
+"""Schedule service: makes, changes, pauses and removes schedules, whoever asks: a tool, a client or a command."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -45,7 +45,7 @@ class Destination:
         return cls(run.session_id, run.channel, origin)
 
 
-class ScheduleLibrary:
+class ScheduleService:
     """The schedules of a store, with the limits of the settings. Who may do what is decided by who calls."""
 
     def __init__(self, store: HostStore, clock: Clock, settings: SchedulesSettings) -> None:
