@@ -10,8 +10,8 @@ from sophon.chain.pipeline import Middleware, Pipeline
 from sophon.chain.placement import Additions, place
 from sophon.entry_points import find_entry_points, load_entry_point
 from sophon.errors import NotFound, SettingsError, SophonError
-from sophon.plugins.entry_points import MIDDLEWARES_GROUP
 from sophon.plugins.import_paths import import_user_object
+from sophon.plugins.installed_plugins import MIDDLEWARES_GROUP
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon.task_types import TaskType

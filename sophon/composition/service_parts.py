@@ -120,7 +120,7 @@ class _PartsBuilder:
 
             loaded.append(collect_problems(lambda: tools_from_modules(names, folder=self._folder), self._problems))
         if self._uses_defaults:
-            from sophon.plugins.entry_points import load_installed_tools  # lazy, as above
+            from sophon.plugins.installed_plugins import load_installed_tools  # lazy, as above
 
             loaded.append(collect_problems(load_installed_tools, self._problems))
         self._parts.tools = [*self._parts.tools, *(tool for tools in loaded for tool in tools or ())]

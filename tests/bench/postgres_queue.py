@@ -14,7 +14,7 @@ from sophon_hosting.queue.contract import QueueEntry
 from sophon_hosting.queue.postgresql.connection import connect, to_conninfo
 from sophon_hosting.queue.postgresql.queue import PostgresQueue
 from sophon_hosting.queue.postgresql.schema import drop_schema
-from sophon_hosting.queue.postgresql.statements import build_statements
+from sophon_hosting.queue.postgresql.sql_statements import build_statements
 from tests.postgres_cluster import find_programs, running_cluster
 
 REPETITIONS = 7

@@ -14,7 +14,7 @@ from sophon.decisions.fast_paths.fast_path_tools import OfferedTool, find_tool, 
 from sophon.decisions.fast_paths.fast_paths import find_family
 from sophon.decisions.message_shortening import shorten_for_routing
 from sophon.errors import SophonError
-from sophon.plugins.entry_points import load_installed_tools
+from sophon.plugins.installed_plugins import load_installed_tools
 from sophon.plugins.tool_modules import tools_from_modules
 from sophon.services import Services
 from sophon.settings import Settings

@@ -40,8 +40,8 @@ from sophon.models.providers.provider_types import (
     needs_litellm,
     to_litellm_type,
 )
-from sophon.plugins.entry_points import MODELS_GROUP
 from sophon.plugins.import_paths import import_user_object
+from sophon.plugins.installed_plugins import MODELS_GROUP
 from sophon.settings import ProviderSettings, Settings
 from sophon.settings.validation_errors import suggest_nearest
 

@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.security.commands.command_program import find_program
 from sophon.security.commands.evaluation.script_arguments import SHELLS, after_option, reads_input
 from sophon.security.commands.evaluation.script_evaluation import evaluate_script, may_hide
 from sophon.security.commands.evaluation.variables import Variables
-from sophon.security.commands.programs import find_program
 from sophon.security.commands.syntax import SimpleCommand, SyntaxProblem, UnreadScript, find_commands
 
 MAX_NESTING: Final = 5

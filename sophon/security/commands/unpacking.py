@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.security.commands.command_program import Program
 from sophon.security.commands.program_targets import has_target_option, plain_words
-from sophon.security.commands.programs import Program
 from sophon.security.commands.syntax import SimpleCommand, Word
 from sophon.security.commands.tar_options import read_tar
 

@@ -5,10 +5,10 @@ import re
 from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.security.commands.command_program import find_program
 from sophon.security.commands.evaluation.script_arguments import SHELLS
 from sophon.security.commands.nested_scripts import Commands, find_all_commands
 from sophon.security.commands.program_targets import WRITE_TARGETS, has_target_option, link_sources, plain_words
-from sophon.security.commands.programs import find_program
 from sophon.security.commands.syntax import Redirection, SimpleCommand, Word
 from sophon.security.commands.unpacking import Unpacking, find_unpackings
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from sophon.errors import InputError
-from sophon.plugins.entry_points import load_installed_tools
+from sophon.plugins.installed_plugins import load_installed_tools
 from sophon.plugins.tool_modules import tools_from_modules
 from sophon.principals import LOCAL_USER
 from sophon.security.policy import Policy

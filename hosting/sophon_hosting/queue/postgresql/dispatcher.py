@@ -15,7 +15,7 @@ from sophon_hosting.queue.contract import Delivery, QueueEntry
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.postgresql.connection import connect, is_transient
 from sophon_hosting.queue.postgresql.server_calls import ANSWER_SECONDS, Outage, Row, describe_error
-from sophon_hosting.queue.postgresql.statements import Statements
+from sophon_hosting.queue.postgresql.sql_statements import Statements
 from sophon_hosting.queue.shared_admission import KnownCounts
 
 POLL_SECONDS = 2.0

@@ -17,7 +17,7 @@ from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.postgresql.connection import to_conninfo
 from sophon_hosting.queue.postgresql.dispatcher import Dispatcher, DispatcherOptions
 from sophon_hosting.queue.postgresql.server_calls import ServerCalls
-from sophon_hosting.queue.postgresql.statements import Statement, build_statements
+from sophon_hosting.queue.postgresql.sql_statements import Statement, build_statements
 from sophon_hosting.queue.shared_admission import KnownCounts
 from sophon_hosting.queue.shared_queue import SharedQueue, SharedQueueOptions, read_options
 from sophon_hosting.settings.queue import QueueSettings

@@ -13,7 +13,7 @@ from psycopg import AsyncConnection, Error
 from sophon._python.lazy_dataclass import dataclass
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.postgresql.connection import connect, is_broken, is_lost, is_transient
-from sophon_hosting.queue.postgresql.statements import Statement
+from sophon_hosting.queue.postgresql.sql_statements import Statement
 
 Row: TypeAlias = tuple[Any, ...]
 

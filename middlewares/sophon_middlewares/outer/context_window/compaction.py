@@ -19,7 +19,7 @@ from sophon_middlewares.outer.context_window.compaction_mapping import (
     map_index,
     pin_first_message,
 )
-from sophon_middlewares.outer.context_window.cut_points import (
+from sophon_middlewares.outer.context_window.conversation_cut_points import (
     count_leading_system_messages,
     extend_cut,
     find_cut_index,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sophon.messages import Message
 from sophon.tools.result_limit import limit_result
-from sophon_middlewares.outer.context_window.cut_points import (
+from sophon_middlewares.outer.context_window.conversation_cut_points import (
     count_leading_system_messages,
     find_last_user_message,
 )

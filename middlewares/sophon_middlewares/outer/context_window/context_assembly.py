@@ -9,6 +9,7 @@ exceeds the budget.
 from collections.abc import Collection, Mapping, Sequence
 
 from sophon.messages import Message
+from sophon_middlewares.outer.context_window.conversation_cut_points import split_rounds
 from sophon_middlewares.outer.context_window.conversation_truncation import (
     GAP_NOTE,
     CountTokens,
@@ -18,7 +19,6 @@ from sophon_middlewares.outer.context_window.conversation_truncation import (
     slice_round,
     truncate_tool_results,
 )
-from sophon_middlewares.outer.context_window.cut_points import split_rounds
 
 
 def drop_middle(

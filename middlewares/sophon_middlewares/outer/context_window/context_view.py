@@ -7,7 +7,7 @@ from sophon.context import Context
 from sophon.messages import Compaction, Message
 from sophon.models.token_counter import TokenCounter
 from sophon_middlewares.outer.context_window.compaction_mapping import build_compacted_prefix, first_uncovered_index
-from sophon_middlewares.outer.context_window.cut_points import count_leading_system_messages
+from sophon_middlewares.outer.context_window.conversation_cut_points import count_leading_system_messages
 from sophon_middlewares.outer.context_window.stale_tool_results import StaleResults
 
 CACHED_COUNT_PREFIX = "context_window.tokens."

@@ -4,7 +4,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from sophon.messages import Message
 from sophon.tools.result_limit import limit_result
-from sophon_middlewares.outer.context_window.cut_points import find_last_user_message, has_pending_call, split_rounds
+from sophon_middlewares.outer.context_window.conversation_cut_points import (
+    find_last_user_message,
+    has_pending_call,
+    split_rounds,
+)
 
 GAP_NOTE = Message(
     "user",

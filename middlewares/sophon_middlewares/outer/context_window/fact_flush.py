@@ -22,7 +22,7 @@ from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
 from sophon.stores.memories.workspace_writes import MEMORY_FILE, add_facts
 from sophon.tools.untrusted_text import remove_fenced
 from sophon.turn.chat_overrides import find_chat_overrides
-from sophon_middlewares.outer.context_window.cut_points import count_leading_system_messages
+from sophon_middlewares.outer.context_window.conversation_cut_points import count_leading_system_messages
 
 log = logging.getLogger("sophon")
 

@@ -7,8 +7,11 @@ from collections.abc import Callable, Sequence
 
 from sophon.messages import Message
 from sophon_middlewares.outer.context_window.compaction_mapping import pin_first_message
+from sophon_middlewares.outer.context_window.conversation_cut_points import (
+    count_leading_system_messages,
+    find_last_user_message,
+)
 from sophon_middlewares.outer.context_window.conversation_truncation import GAP_NOTE, is_summary
-from sophon_middlewares.outer.context_window.cut_points import count_leading_system_messages, find_last_user_message
 
 
 def limit_history(

@@ -7,7 +7,7 @@ from sophon.context import Context
 from sophon.errors import SophonError
 from sophon.messages import Message
 from sophon_middlewares.outer.context_window.context_assembly import list_round_texts
-from sophon_middlewares.outer.context_window.cut_points import find_last_user_message
+from sophon_middlewares.outer.context_window.conversation_cut_points import find_last_user_message
 
 MAX_ROUNDS: Final = 500
 """Newest rounds that are embedded; older ones count as not similar."""

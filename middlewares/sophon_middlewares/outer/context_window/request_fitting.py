@@ -17,8 +17,8 @@ from sophon.tools.result_limit import limit_result
 from sophon_middlewares.outer.context_window.compaction import Summariser
 from sophon_middlewares.outer.context_window.compaction_breaker import CompactionBreaker
 from sophon_middlewares.outer.context_window.context_view import ContextView, create_truncated_view, create_view
+from sophon_middlewares.outer.context_window.conversation_cut_points import count_leading_system_messages
 from sophon_middlewares.outer.context_window.conversation_truncation import minimum_tokens, truncate_conversation
-from sophon_middlewares.outer.context_window.cut_points import count_leading_system_messages
 from sophon_middlewares.outer.context_window.fact_flush import flush_facts
 from sophon_middlewares.outer.context_window.history_limits import limit_history
 from sophon_middlewares.outer.context_window.room_filler import ROOM_FILLERS

@@ -12,7 +12,7 @@ from typing import Final
 from sophon.context import Context
 from sophon.messages import Message
 from sophon.models.model import ModelRequest
-from sophon_middlewares.outer.context_window.cut_points import count_leading_system_messages
+from sophon_middlewares.outer.context_window.conversation_cut_points import count_leading_system_messages
 from sophon_middlewares.outer.context_window.old_result_summary import summarise_result
 from sophon_middlewares.outer.context_window.threaded_steps import MAX_INLINE_MESSAGES, run_step, split_into_pieces
 

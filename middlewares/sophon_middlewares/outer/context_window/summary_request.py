@@ -7,7 +7,7 @@ from sophon._python.lazy_pattern import lazy_pattern
 from sophon.messages import Message
 from sophon.tools.result_limit import limit_result
 from sophon.tools.untrusted_text import fence_text
-from sophon_middlewares.outer.context_window.cut_points import split_rounds
+from sophon_middlewares.outer.context_window.conversation_cut_points import split_rounds
 
 MAX_SUMMARY_TOKENS = 1024
 """Maximum tokens of a summary; an eighth of the window if that is less."""

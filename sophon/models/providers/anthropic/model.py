@@ -12,7 +12,7 @@ from sophon.models.providers.http.endpoint import endpoint_from_url, extend_path
 from sophon.models.providers.http.event_stream import EventStream
 from sophon.models.providers.http.sse import SseDecoder
 from sophon.models.providers.http.transport import HttpTransport
-from sophon.models.providers.openai.reply_stream import StreamEmitter, check_media_type, read_reply_stream
+from sophon.models.providers.openai.reply_stream_reading import StreamEmitter, check_media_type, read_reply_stream
 from sophon.models.providers.openai.request import should_stream
 
 ANTHROPIC_URL = "https://api.anthropic.com"

@@ -11,7 +11,7 @@ from sophon.models.providers.byte_timeout import ByteTimeout
 from sophon.models.providers.litellm.loader import acquire_clients, load_litellm, release_clients
 from sophon.models.providers.openai.dialect import OpenAIDialect
 from sophon.models.providers.openai.reasoning import fields_to_return
-from sophon.models.providers.openai.reply_stream import StreamEmitter
+from sophon.models.providers.openai.reply_stream_reading import StreamEmitter
 from sophon.models.providers.openai.request import (
     add_reasoning_fields,
     build_request_options,

@@ -15,7 +15,7 @@ from sophon.models.providers.http.transport import HttpTransport
 from sophon.models.providers.ollama.errors import error_from_response
 from sophon.models.providers.ollama.request import OllamaOptions, RequestWriter
 from sophon.models.providers.ollama.response import ResponseAccumulator
-from sophon.models.providers.openai.reply_stream import check_media_type, read_reply_stream
+from sophon.models.providers.openai.reply_stream_reading import check_media_type, read_reply_stream
 from sophon.models.providers.openai.request import should_stream
 
 _KNOWN_PATHS = ("/v1", "/api", "/api/chat")

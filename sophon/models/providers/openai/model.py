@@ -15,7 +15,7 @@ from sophon.models.providers.http.event_stream import EventStream
 from sophon.models.providers.http.sse import SseDecoder
 from sophon.models.providers.http.transport import HttpTransport
 from sophon.models.providers.openai.dialect import OpenAIDialect
-from sophon.models.providers.openai.reply_stream import StreamEmitter, check_media_type, read_reply_stream
+from sophon.models.providers.openai.reply_stream_reading import StreamEmitter, check_media_type, read_reply_stream
 from sophon.models.providers.openai.request import RequestWriter, prepare_message, should_stream
 from sophon.models.providers.openai.response_accumulator import ResponseAccumulator, parse_json_object
 from sophon.models.providers.provider_http_error import http_error_from_response

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from sophon.security.commands.command_program import Program, find_program, hides_program, skip_wrappers
 from sophon.security.commands.evaluation.possible_texts import (
     FILE,
     MAX_ALTERNATIVES,
@@ -29,7 +30,6 @@ from sophon.security.commands.evaluation.script_arguments import (
 from sophon.security.commands.evaluation.text_programs import run_text_program
 from sophon.security.commands.evaluation.variables import Variables
 from sophon.security.commands.evaluation.written_files import COPIERS, find_written_files
-from sophon.security.commands.programs import Program, find_program, hides_program, skip_wrappers
 from sophon.security.commands.syntax import SimpleCommand, Word
 
 MAX_XARGS: Final = 20

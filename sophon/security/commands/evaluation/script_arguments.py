@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.security.commands.command_program import Program, skip_wrappers
 from sophon.security.commands.evaluation.program_options import find_awk_scripts, find_option_scripts
-from sophon.security.commands.programs import Program, skip_wrappers
 from sophon.security.commands.syntax import SimpleCommand, Word
 
 

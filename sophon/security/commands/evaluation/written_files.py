@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.security.commands.command_program import Program
 from sophon.security.commands.evaluation.possible_texts import Texts
 from sophon.security.commands.evaluation.script_arguments import INTERPRETERS, SHELLS, get_interpreter
 from sophon.security.commands.program_targets import WRITE_TARGETS
-from sophon.security.commands.programs import Program
 
 
 @dataclass(frozen=True, slots=True)

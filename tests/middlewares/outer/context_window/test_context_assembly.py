@@ -11,8 +11,8 @@ from sophon import Message, ToolCall
 from sophon.models.token_counter import TokenCounter
 from sophon.testing import assert_valid_transcript
 from sophon_middlewares.outer.context_window.context_assembly import drop_middle, keep_relevant, list_round_texts
+from sophon_middlewares.outer.context_window.conversation_cut_points import split_rounds
 from sophon_middlewares.outer.context_window.conversation_truncation import GAP_NOTE, minimum_tokens
-from sophon_middlewares.outer.context_window.cut_points import split_rounds
 from tests.properties import examples
 
 COUNT = TokenCounter().count_message

@@ -1,4 +1,4 @@
-"""Plug-ins: entry points of installed distributions, by group.
+"""Installed plug-ins: the groups of their entry points, and the tools that they bring.
 
     sophon.tools         a Tool, a list of Tools, or a module that contains some; registered after the user's own tools
     sophon.models        a function that returns a model; the entry point's name is a provider's `Type`

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sophon import Message, ToolCall
 from sophon.turn.transcript_validation import is_valid_transcript
-from sophon_middlewares.outer.context_window.cut_points import (
+from sophon_middlewares.outer.context_window.conversation_cut_points import (
     count_leading_system_messages,
     extend_cut,
     find_cut_index,

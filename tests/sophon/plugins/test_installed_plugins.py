@@ -7,7 +7,7 @@ import pytest
 from sophon import Services
 from sophon.entry_points import find_entry_points
 from sophon.errors import SettingsError
-from sophon.plugins.entry_points import MODELS_GROUP, TOOLS_GROUP, load_installed_tools
+from sophon.plugins.installed_plugins import MODELS_GROUP, TOOLS_GROUP, load_installed_tools
 from sophon_hosting.host_chain import build_configured_chain
 
 CODE = '''
