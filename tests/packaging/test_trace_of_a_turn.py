@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 GOALS = {"hello": (115, 430), "one tool call more": (150, 580)}
-LIMITS = {"hello": (130, 501), "one tool call more": (183, 726)}
+LIMITS = {"hello": (130, 500), "one tool call more": (183, 725)}
 """What has been reached; lower it with every change that lowers the count, never raise it."""
 
 

@@ -147,7 +147,8 @@ class EventBus:
                 await sequencer.publisher.elsewhere.catch_up(missed.seq)
             # While the lock is held, nothing else is published: what follows the last row reaches the listener later.
             sequencer.publisher.listeners[listener] = owner
-            self._update_watch(session_id, sequencer)
+            if self._exchange is not None:
+                self._exchange.update_watch(session_id, sequencer)
             return bound_missed_events(missed, sequencer.publisher.stream_snapshots.to_wire_events(session_id))
 
     def find_streamed_text(self, session_id: str, task_id: str, epoch: int) -> str | None:
@@ -195,14 +196,16 @@ class EventBus:
                 self._end_deleted(session_id, sequencer, position)
                 sequencer.publisher.elsewhere.begin(position, 0 if position is None else position.seq)
             sequencer.publisher.listeners[listener] = owner
-            self._update_watch(session_id, sequencer)
+            if self._exchange is not None:
+                self._exchange.update_watch(session_id, sequencer)
 
     def unsubscribe(self, session_id: str, listener: EventListener) -> None:
         """Unsubscribe a listener from a session."""
         sequencer = self._sequencers.get(session_id)
         if sequencer is not None and listener in sequencer.publisher.listeners:
             del sequencer.publisher.listeners[listener]
-            self._update_watch(session_id, sequencer)
+            if self._exchange is not None:
+                self._exchange.update_watch(session_id, sequencer)
             sequencer.discard_if_idle()
 
     def drop_listeners_of_others(self, session_id: str, owner: str) -> None:
@@ -213,7 +216,8 @@ class EventBus:
         sequencer = self._sequencers.get(session_id)
         if sequencer is not None:
             sequencer.publisher.drop_listeners_of_others(owner)
-            self._update_watch(session_id, sequencer)
+            if self._exchange is not None:
+                self._exchange.update_watch(session_id, sequencer)
             sequencer.discard_if_idle()
 
     def add_deletion_callback(self, callback: DeletionCallback) -> None:
@@ -236,7 +240,8 @@ class EventBus:
                 await sequencer.flush()
             await delete(session_id)
             sequencer.end_subscriptions(SessionDeleted(session_id=session_id))
-            self._update_watch(session_id, sequencer)
+            if self._exchange is not None:
+                self._exchange.update_watch(session_id, sequencer)
         if self._exchange is not None:
             self._exchange.tell_removed(session_id)
 
@@ -330,10 +335,6 @@ class EventBus:
         assert sequencer.publisher.elsewhere is not None
         if position is not None and sequencer.publisher.elsewhere.session not in (None, position.session):
             sequencer.end_subscriptions(SessionDeleted(session_id=session_id), is_elsewhere=True)
-
-    def _update_watch(self, session_id: str, sequencer: SessionSequencer) -> None:
-        if self._exchange is not None:
-            self._exchange.update_watch(session_id, sequencer)
 
     async def _run_alone(
         self,
