@@ -17,7 +17,7 @@ from sophon.builtin_tools.programs import ProgramLimits, find_confinement_proble
 from sophon.builtin_tools.shell import format_command_result
 from sophon.context import Context
 from sophon.errors import InvalidArguments, ToolError
-from sophon.processes.private_copy import open_private_copy
+from sophon.processes.private_program_copy import open_private_copy
 from sophon.risk import Risk
 from sophon.settings.types.json_type_checks import is_mapping
 from sophon.skills.skill_package import SkillPackage

@@ -6,7 +6,7 @@ from typing import Final
 from sophon.decisions.false_action_claims import announce
 from sophon.decisions.fast_paths.families import FastPathFamily
 from sophon.decisions.fast_paths.fast_paths import find_family
-from sophon.decisions.intents import judge_intent
+from sophon.decisions.intent_check import judge_intent
 from sophon.decisions.work_strategy import decide
 
 _NOTHING: Final = "Good evening to all of you"

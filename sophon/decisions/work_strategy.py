@@ -10,7 +10,7 @@ from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.family_patterns import CONFIRMATION, CREATES_AGENT, QUESTION, Family, count_hits, is_internal
 from sophon.decisions.message_patterns import fold
 from sophon.decisions.message_shortening import shorten_for_routing
-from sophon.decisions.numbers import WORDS, read_number
+from sophon.decisions.number_words import WORDS, read_number
 
 Strategy = Literal["direct", "goal", "scheduled_task", "sub_agent", "script"]
 

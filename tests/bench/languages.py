@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sophon.decisions.actions_taken import Action
 from sophon.decisions.false_action_claims import remove_false_claims
-from sophon.decisions.intents import judge_intent
+from sophon.decisions.intent_check import judge_intent
 
 CASES: Final = Path(__file__).resolve().parents[1] / "cases" / "languages"
 HALVES: Final = ("development", "held out")

@@ -10,7 +10,7 @@ from sophon.models.model import metering
 from sophon.services import Services
 from sophon_hosting.store.contract import host_store
 from sophon_middlewares.learning.learning import learn_route, observe_quality
-from sophon_middlewares.outer.budget.host_meter import HostMeter
+from sophon_middlewares.outer.budget.embedding_meter import EmbeddingMeter
 
 log = logging.getLogger("sophon")
 
@@ -40,7 +40,7 @@ async def _embed_message(services: Services, trajectory: Trajectory) -> Vector |
     run = await host_store(services).runs.find(trajectory.run_id)
     if run is None:
         return None
-    meter = HostMeter(
+    meter = EmbeddingMeter(
         host_store(services).usage, services.settings.budget, services.clock, session_id=run.session_id, run_id=run.id
     )
     with metering(meter):

@@ -2,8 +2,8 @@
 
 from sophon.context import Context
 from sophon.decisions.actions_taken import matches_any
+from sophon.decisions.intent_check import Intent, judge_intent
 from sophon.decisions.intent_families import find_family
-from sophon.decisions.intents import Intent, judge_intent
 from sophon.messages import ToolCall
 from sophon.risk import Risk
 from sophon.turn.provenance import list_person_texts

@@ -11,7 +11,7 @@ from sophon.context import Context
 from sophon.errors import StoreError
 from sophon.events import MemoryRecalled
 from sophon.extensions import Key
-from sophon.memory.statements import normalize_statement
+from sophon.memory.statements_to_remember import normalize_statement
 from sophon.memory.workspace_files import WORKSPACE_FILES, WorkspaceReader
 from sophon.principals import MAIN_AGENT, files_folder, memory_scope
 from sophon.security.information_flow.taint import UNTAINTED, Taint

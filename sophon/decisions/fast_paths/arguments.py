@@ -6,7 +6,7 @@ from typing import Any, Final
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.grammar_terminals import MESES, MONTHS
 from sophon.decisions.message_patterns import fold
-from sophon.decisions.numbers import read_number
+from sophon.decisions.number_words import read_number
 
 Parts = Mapping[str, str]
 """The named parts of a message that matches; "" for one that is absent."""

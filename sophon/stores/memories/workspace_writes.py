@@ -14,7 +14,7 @@ from typing import Final
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.private_files import PRIVATE_FILE, make_private_folder
 from sophon.errors import ChangedMeanwhile, InputError
-from sophon.memory.statements import normalize_statement
+from sophon.memory.statements_to_remember import normalize_statement
 from sophon.memory.workspace_files import MAX_FILE_BYTES, may_be_link, open_workspace_file
 
 MEMORY_FILE: Final = "MEMORY.md"

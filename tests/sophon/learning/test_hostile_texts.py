@@ -7,7 +7,7 @@ from sophon.decisions.reply_faults import find_fault
 from sophon.learning.fitness import fitness
 from sophon.learning.form_faults import keeps_format
 from sophon.learning.message_complexity import complexity_factors
-from sophon.memory.statements import parse_statements
+from sophon.memory.statements_to_remember import parse_statements
 
 SIZE = 300_000
 

@@ -4,7 +4,7 @@ import pytest
 
 from sophon.memory.entity_graph import build_graph, traverse
 from sophon.memory.relations import MAX_RELATIONS, Relation, parse_relations
-from sophon.memory.statements import parse_statements
+from sophon.memory.statements_to_remember import parse_statements
 from sophon.stores.memories.contract import MemoryEntry
 
 TEXT = "Ada works at Heron in Oslo"

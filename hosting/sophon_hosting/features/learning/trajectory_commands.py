@@ -29,7 +29,7 @@ from sophon_hosting.cli.console.output import write_json, write_lines, write_not
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.rendering.value_formatting import format_time
 from sophon_hosting.store.contract import HostStore
-from sophon_middlewares.outer.budget.host_meter import HostMeter
+from sophon_middlewares.outer.budget.embedding_meter import EmbeddingMeter
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 100_000
@@ -141,7 +141,7 @@ def _list_similar(options: GlobalOptions, text: str, limit: int, *, as_json: boo
 
     async def read(store: HostStore) -> Any:
         try:
-            with metering(HostMeter(store.usage, settings.budget, clock)):
+            with metering(EmbeddingMeter(store.usage, settings.budget, clock)):
                 return await find_similar(
                     store.trajectories,
                     store.vectors,

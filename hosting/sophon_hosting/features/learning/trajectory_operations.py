@@ -14,7 +14,7 @@ from sophon_hosting.operations.operation import Subject
 from sophon_hosting.operations.permission_check import check_permission
 from sophon_hosting.operations.request import Doc, Everything, Limit, Request
 from sophon_hosting.operations.table import Table
-from sophon_middlewares.outer.budget.host_meter import HostMeter
+from sophon_middlewares.outer.budget.embedding_meter import EmbeddingMeter
 
 table = Table("learning")
 
@@ -73,7 +73,7 @@ async def _list_similar(caller: Caller, text: str, limit: int, principal: str | 
     store, embedder = caller.store, caller.host.services.learning.embedder
     if embedder is None:
         raise InputError("this host has no embedder")
-    with metering(HostMeter(store.usage, caller.settings.budget, caller.clock)):
+    with metering(EmbeddingMeter(store.usage, caller.settings.budget, caller.clock)):
         similar = await find_similar(
             store.trajectories, store.vectors, embedder, text, limit=limit, most=MAX_KEPT, principal=principal
         )

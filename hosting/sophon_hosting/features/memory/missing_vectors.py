@@ -7,7 +7,7 @@ from sophon.errors import SophonError
 from sophon.models.model import metering
 from sophon.services import Services
 from sophon_hosting.store.contract import host_store
-from sophon_middlewares.outer.budget.host_meter import HostMeter
+from sophon_middlewares.outer.budget.embedding_meter import EmbeddingMeter
 
 log = logging.getLogger("sophon")
 
@@ -38,7 +38,7 @@ class MemoryVectors:
         services, retry = self._services, FIRST_RETRY_SECONDS
         while True:
             try:
-                with metering(HostMeter(host_store(services).usage, services.settings.budget, services.clock)):
+                with metering(EmbeddingMeter(host_store(services).usage, services.settings.budget, services.clock)):
                     count = await services.memory.embed_missing()
                 pause, retry = PAUSE_SECONDS, FIRST_RETRY_SECONDS
                 if count:

@@ -7,7 +7,7 @@ from sophon.chain.pipeline import Next
 from sophon.composition.part_factories import find_memory_folder
 from sophon.context import Context
 from sophon.errors import InputError, SophonError
-from sophon.memory.statements import normalize_statement, parse_statements
+from sophon.memory.statements_to_remember import normalize_statement, parse_statements
 from sophon.messages import Message, Response
 from sophon.principals import files_folder, memory_scope
 from sophon.stores.memories.contract import MemoryEntry

@@ -18,7 +18,7 @@ from sophon.errors import NotFound, StoreUnavailable
 from sophon.events import AgentStatus, Event, EventSink, RouteChosen
 from sophon.failure_log import log_failure
 from sophon.learning.trajectories import scores_to_json
-from sophon.memory.statements import may_state_facts
+from sophon.memory.statements_to_remember import may_state_facts
 from sophon.messages import Response
 from sophon.scheduled_turns import strip_scheduled_prefix
 from sophon.services import Services

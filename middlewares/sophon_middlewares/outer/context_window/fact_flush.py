@@ -13,7 +13,7 @@ from sophon.context import Context
 from sophon.errors import SophonError
 from sophon.events import MemoryFlush
 from sophon.extensions import Key
-from sophon.memory.statements import Statement, normalize_statement, parse_statements
+from sophon.memory.statements_to_remember import Statement, normalize_statement, parse_statements
 from sophon.messages import Message
 from sophon.principals import files_folder, memory_scope
 from sophon.security import redact

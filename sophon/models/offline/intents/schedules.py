@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from sophon.decisions.fast_paths.fast_paths import fast_path
-from sophon.decisions.numbers import read_number
+from sophon.decisions.number_words import read_number
 from sophon.models.offline.intent import CallResult, Intent, IntentInput, PlannedCall
 from sophon.models.offline.language.english import strip_quotes
 from sophon.models.offline.tool_results import format_block

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sophon.decisions.intents import judge_intent
+from sophon.decisions.intent_check import judge_intent
 from sophon.decisions.languages.action_requests import find_action_request
 from sophon.decisions.languages.detection import detect_languages
 from sophon.decisions.languages.text_preparation import MAX_CHARACTERS, fold_text

@@ -15,7 +15,7 @@ from sophon.settings import EmbeddingsSettings, Settings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer.budget.host_meter import HostMeter
+from sophon_middlewares.outer.budget.embedding_meter import EmbeddingMeter
 
 PRICED = ModelInfo("embed", "remote", prices=(1000.0, 0.0), hosting="hosted")
 """A token costs 1,000 micro-USD."""
@@ -89,7 +89,7 @@ async def test_a_failed_call_costs_nothing_unless_it_timed_out(failure: Exceptio
     store, clock = InMemoryStore(), VirtualClock()
     budget = Settings.from_mapping({"Budget": {"Providers": {"remote": {"DailyTokens": 50}}}}).budget
     embedder = MeteredEmbedder(Remote(failure), PRICED)
-    with metering(HostMeter(store.usage, budget, clock, session_id="s", run_id="r")):
+    with metering(EmbeddingMeter(store.usage, budget, clock, session_id="s", run_id="r")):
         if failure is None:
             await embedder.embed(["find this"])
         else:
@@ -102,7 +102,7 @@ async def test_a_failed_call_costs_nothing_unless_it_timed_out(failure: Exceptio
 async def test_outside_of_a_turn_the_limits_of_the_provider_hold_and_an_unknown_price_is_not_zero() -> None:
     store, clock, remote = InMemoryStore(), VirtualClock(), Remote()
     budget = Settings.from_mapping({"Budget": {"Providers": {"*": {"MonthlyCost": 0.01}}}}).budget
-    meter = HostMeter(store.usage, budget, clock)
+    meter = EmbeddingMeter(store.usage, budget, clock)
     with metering(meter):
         await MeteredEmbedder(remote, PRICED).embed(["find this"])
         with pytest.raises(BudgetExceeded, match="MonthlyCost"):
@@ -116,9 +116,9 @@ async def test_a_refusal_does_not_pause_the_embedder_for_others() -> None:
     clock, remote = VirtualClock(), Remote()
     guard = FailureGuard(MeteredEmbedder(remote, PRICED), clock.monotonic)
     budget = Settings.from_mapping({"Budget": {"Providers": {"*": {"DailyTokens": 1}}}}).budget
-    with metering(HostMeter(InMemoryStore().usage, budget, clock)), pytest.raises(BudgetExceeded):
+    with metering(EmbeddingMeter(InMemoryStore().usage, budget, clock)), pytest.raises(BudgetExceeded):
         await guard.embed(["find this"])
-    with metering(HostMeter(InMemoryStore().usage, Settings.from_mapping({}).budget, clock)):
+    with metering(EmbeddingMeter(InMemoryStore().usage, Settings.from_mapping({}).budget, clock)):
         assert len(await guard.embed(["find this"])) == 1
 
 

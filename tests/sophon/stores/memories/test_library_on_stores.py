@@ -8,7 +8,7 @@ import pytest
 
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.memory.relations import Relation
-from sophon.memory.statements import Statement
+from sophon.memory.statements_to_remember import Statement
 from sophon.stores.contract import Store
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.long_term_memory import LongTermMemory

@@ -8,7 +8,7 @@ import pytest
 from sophon.errors import InputError, NotFound, ProviderUnavailable
 from sophon.learning.contract import Vector
 from sophon.memory.relations import Relation
-from sophon.memory.statements import Statement
+from sophon.memory.statements_to_remember import Statement
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
 from sophon.stores.memories.long_term_memory import MAX_ENTRIES, LongTermMemory, choose_embedder

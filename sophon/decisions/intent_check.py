@@ -1,4 +1,4 @@
-"""Intent rules: whether the words of a person ask for a call that has effects. Source: WASP, policy guards."""
+"""Intent check: whether the words of a person ask for a call that has effects. Source: WASP, policy guards."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Literal

@@ -12,7 +12,7 @@ from sophon_middlewares.outer.budget.budget_periods import budget_period
 from sophon_middlewares.outer.budget.provider_budget import exceeded_budget, find_price_error, limits_for_provider
 
 
-class HostMeter:
+class EmbeddingMeter:
     """Reserves and settles each call in the store against the limits of its provider; see `Meter`.
 
     `session_id` and `run_id` are those of the answer that it is about, "" for none. Raises BudgetExceeded, and

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sophon.decisions.intents import judge_intent
+from sophon.decisions.intent_check import judge_intent
 
 ADA = {"to": "ada@example.org", "subject": "Lunch", "body": "See you at noon tomorrow"}
 
