@@ -45,10 +45,9 @@ class SessionPublisher:
 
     @property
     def has_state(self) -> bool:
-        """Whether anybody listens, or a task is unfinished."""
-        return bool(self.listeners or self.deduplicator.published or self.stream_snapshots.replies) or bool(
-            self.elsewhere
-        )
+        """Whether anybody listens, a task is unfinished, or something of another process waits."""
+        known = self.deduplicator.published or self.stream_snapshots.replies
+        return bool(self.listeners or known or self.elsewhere)
 
     def publish(self, event: Event, stored: LoggedEvent | None = None) -> None:
         """Pass the event to all listeners in order; a failing listener is logged and skipped.
