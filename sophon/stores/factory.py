@@ -8,7 +8,7 @@ from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.extras import describe_missing_package
 from sophon.stores.contract import Store
-from sophon.stores.memory_url import MEMORY_SCHEME as MEMORY_SCHEME
+from sophon.stores.in_memory_url import MEMORY_SCHEME as MEMORY_SCHEME
 
 
 class StoreFactory(Protocol):

@@ -13,11 +13,11 @@ from sophon.stores.audit.sql import AuditStore
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.sql import SqlDataLabelStore
 from sophon.stores.grants.sql import SqlGrantStore
+from sophon.stores.in_memory_url import MEMORY_SCHEME
 from sophon.stores.leases.sql import LeaseStore
 from sophon.stores.maintenance import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.memories.sql import SqlMemoryStore
-from sophon.stores.memory_url import MEMORY_SCHEME
 from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.preferences.sql import SqlPreferenceStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
@@ -25,7 +25,7 @@ from sophon.stores.route_averages.sql import RouteAverageStore
 from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.snapshots.sql import SnapshotStore
 from sophon.stores.sql.database import Database, ThreadedDatabase
-from sophon.stores.sql.memory_database import MemoryDatabase
+from sophon.stores.sql.in_memory_database import MemoryDatabase
 from sophon.stores.sql.schema import CHAIN_TABLES
 from sophon.stores.sql.store_part import StorePart
 from sophon.stores.sql.store_url import resolve_url

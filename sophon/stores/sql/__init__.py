@@ -2,7 +2,7 @@
 
 The repositories are in the package of their aggregate (`sophon/stores/<aggregate>/sql.py`), composed by
 `sophon.stores.sql_store.SqlStore`. Here, `database` has one `writer` thread with group commit and a pool of reader
-threads, `memory_database` none; `schema` defines the tables, `column_types` their types, `schema_migration` runs
+threads, `in_memory_database` none; `schema` defines the tables, `column_types` their types, `schema_migration` runs
 Alembic, which is loaded only for an outdated schema; `prepared_statement` holds compiled statements for the hot path,
 `dialects` everything that differs between SQLite and PostgreSQL.
 

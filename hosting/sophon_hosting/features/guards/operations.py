@@ -5,7 +5,8 @@ from typing import Annotated, Any, Final
 from sophon._python.value_rules import ValueRules
 from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import TooLarge
-from sophon_hosting.features.guards.policy_overview import describe_access, describe_policy, try_call
+from sophon_hosting.features.guards.call_trial import try_call
+from sophon_hosting.features.guards.policy_overview import describe_access, describe_policy
 from sophon_hosting.features.guards.results import CallTrialView, PolicyOverview
 from sophon_hosting.json_text import json_bytes
 from sophon_hosting.operations.request import Doc, NoFields, Request

@@ -22,15 +22,14 @@ from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.client_api.authentication.token_authentication import find_operators
+from sophon_hosting.features.guards.call_trial import CallTrial, try_call
 from sophon_hosting.features.guards.policy_overview import (
     ACCESS_TEXTS,
-    CallTrial,
     describe_access,
     describe_policy,
     find_access,
     levels_table,
     policy_table,
-    try_call,
 )
 from sophon_hosting.features.registry import register_feature_tools
 from sophon_hosting.host_chain import build_configured_chain

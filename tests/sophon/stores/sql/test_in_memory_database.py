@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Connection
 
 from sophon.errors import StoreError
-from sophon.stores.sql.memory_database import MemoryDatabase
+from sophon.stores.sql.in_memory_database import MemoryDatabase
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, NullPool, Table, create_engine
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import SQLAlchemyError
 
-from sophon.stores.memory_url import MEMORY_SCHEME
+from sophon.stores.in_memory_url import MEMORY_SCHEME
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import PAGE_BYTES
 from sophon.stores.sql.schema_migration import AddedTables, create_or_migrate_schema
