@@ -24,14 +24,14 @@ from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator, interrupted_error
 from sophon_hosting.runs.active_runs import AcceptedRuns, ActiveRun, ActiveRuns
 from sophon_hosting.runs.checkpoints.checkpoint_store import suspend_run
-from sophon_hosting.runs.delivery_lease_and_settlement import (
+from sophon_hosting.runs.delivery_settlement import (
     INITIAL_BACKOFF_SECONDS,
     MAX_BACKOFF_SECONDS,
     DeliverySettlement,
-    LeaseRenewal,
     write_until_stored,
 )
 from sophon_hosting.runs.direct_calls import DirectChains
+from sophon_hosting.runs.lease_renewal import LeaseRenewal
 from sophon_hosting.runs.outcomes import begin_fence
 from sophon_hosting.runs.queue_entries import has_decision
 from sophon_hosting.runs.recovery.crash_suspect_isolation import MAX_LOST_DELIVERIES, POSTPONED_SECONDS, CrashSuspects

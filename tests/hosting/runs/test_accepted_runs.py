@@ -3,7 +3,7 @@
 from sophon.testing import VirtualClock
 from sophon_hosting.host import Host
 from sophon_hosting.runs.active_runs import MAX_AGE_SECONDS, MAX_RUNS, AcceptedRuns
-from sophon_hosting.runs.delivery_lease_and_settlement import INITIAL_BACKOFF_SECONDS
+from sophon_hosting.runs.delivery_settlement import INITIAL_BACKOFF_SECONDS
 from sophon_hosting.store.runs.contract import Run
 
 

@@ -9,7 +9,7 @@ from sophon.stores.run_fence import StaleRun
 from sophon_hosting import worker
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs import outcomes
-from sophon_hosting.runs.delivery_lease_and_settlement import RETRY_SECONDS
+from sophon_hosting.runs.delivery_settlement import RETRY_SECONDS
 from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import Run, RunOutcome
 from sophon_hosting.store.runs.contract import Run as StoredRun

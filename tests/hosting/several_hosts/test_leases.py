@@ -4,7 +4,7 @@ import logging
 
 from sophon_hosting.queue.contract import Delivery
 from sophon_hosting.runs.active_runs import ActiveRun
-from sophon_hosting.runs.delivery_lease_and_settlement import LeaseRenewal
+from sophon_hosting.runs.lease_renewal import LeaseRenewal
 from tests.hosting.several_hosts.conftest import LEASE_SECONDS
 from tests.shared_memory_queue import SharedMemoryBroker
 

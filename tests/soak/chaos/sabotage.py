@@ -10,7 +10,7 @@ import sophon.stores.sql.database
 import sophon_hosting.store.runs.sql_transactions
 import sophon_hosting.store.runs.transitions
 from sophon.stores.sql.dialects import create_engine_for
-from sophon_hosting.runs.delivery_lease_and_settlement import LeaseRenewal
+from sophon_hosting.runs.lease_renewal import LeaseRenewal
 
 
 def take_out(guarantee: str) -> None:
