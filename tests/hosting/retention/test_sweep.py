@@ -178,7 +178,7 @@ async def test_old_snapshots_go_with_their_copies_and_so_do_copies_that_a_kill_h
         os.utime(copy, (old, old))
     archive.take(tmp_path, "running", ["a"], 100)  # its entry is about to be stored
     os.utime(archive.folder / "running.0", (old + 2, old + 2))
-    monkeypatch.setattr("sophon_hosting.features.snapshots.feature.KEPT_SNAPSHOTS", 2)
+    monkeypatch.setattr("sophon_hosting.features.snapshots.retention.KEPT_SNAPSHOTS", 2)
     settings = Settings()
     deleted = await RetentionSweep(store, clock, settings, tmp_path, sweeps=list_sweeps()).sweep()
     assert (deleted["snapshots"], deleted["unused_copies"]) == (1, 2)

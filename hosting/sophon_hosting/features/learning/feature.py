@@ -1,26 +1,9 @@
 """Feature declaration: routing and learning."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sophon_hosting.features.feature import Feature
-
-if TYPE_CHECKING:
-    from sophon_hosting.retention import SweptStore
-
-
-async def _sweep(swept: "SweptStore") -> Mapping[str, int]:
-    """Delete old trajectories, feedback and routes of messages, and those beyond their bounds."""
-    from sophon.learning.policy_cache import EXPIRY, MAX_ENTRIES  # lazy: only a host needs it
-    from sophon.learning.trajectories import MAX_KEPT
-    from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES
-
-    store, days = swept.store, swept.settings.learning.days
-    deleted = 0 if days is None else await store.trajectories.expire(swept.before(days))
-    policies = await store.vectors.expire(POLICIES, swept.now - EXPIRY, MAX_ENTRIES)
-    vectors = await store.vectors.expire(TRAJECTORIES, None, MAX_KEPT)
-    return {"trajectories": deleted, "routing_policies": policies, "vectors": vectors}
-
+from sophon_hosting.features.learning.retention import delete_old_trajectories
 
 FEATURE: Final = Feature(
     "learning",
@@ -29,5 +12,5 @@ FEATURE: Final = Feature(
         "sophon_hosting.features.learning.routing_operations",
         "sophon_hosting.features.learning.trajectory_operations",
     ],
-    sweep=_sweep,
+    sweep=delete_old_trajectories,
 )
