@@ -36,7 +36,7 @@ from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.queue.queue_factory import build_memory_queue
 from sophon_hosting.retention import RetentionSweep, Sweep
-from sophon_hosting.run_services import RunExecution
+from sophon_hosting.run_execution import RunExecution
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.answer_entries import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.approvals.approval_gate import StoreApprovalGate

@@ -91,7 +91,7 @@ def build_named_chain(services: Services, name: str) -> Pipeline:
     chain = build_chain(services, name)
     if services.settings.chain.name == "twelve" or any(isinstance(each, CompletesSettings) for each in chain):
         return _complete(chain, services, name)
-    from sophon_middlewares.stages.published_settings import ChainDefaults  # lazy: only some chains have constants
+    from sophon_middlewares.stages.chain_defaults import ChainDefaults  # lazy: only some chains have constants
 
     without_constants = ChainDefaults({})  # takes those of the host's chain away
     return _complete(chain, services, name, {"ChainDefaults": without_constants})

@@ -17,7 +17,7 @@ from sophon.services import Services
 from sophon.settings.loader import LoadedSettings
 from sophon.stores.factory import MEMORY_SCHEME
 from sophon_hosting.channels.channel_factory import ConfiguredChannel, create_channels
-from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
+from sophon_hosting.channels.channel_lifecycle import ChannelLifecycle
 from sophon_hosting.channels.configured_channels import ConfiguredChannels
 from sophon_hosting.channels.inbound.transcription import create_transcriber
 from sophon_hosting.channels.outbound.speech_synthesis import create_speech_synthesizer
@@ -237,7 +237,7 @@ class HostServer:
         )
         services = self.services = self.host.services
         self.off_the_record = off_the_record
-        self._supervisor = ChannelSupervisor(self.host, self._channels, list_notices())
+        self._channel_lifecycle = ChannelLifecycle(self.host, self._channels, list_notices())
         self._features = FeatureLifecycle(
             load_features(),
             HostProcess(
@@ -259,7 +259,7 @@ class HostServer:
             HttpOptions(
                 render_metrics=self._render_metrics,
                 channels=self._channels.channels,
-                attach_channel=self._supervisor.attach,
+                attach_channel=self._channel_lifecycle.attach,
                 throttle=throttle,
                 instance_id=compute_instance_id(
                     services.settings.store.url.resolve(environment) or MEMORY_SCHEME, services.folder
@@ -299,7 +299,7 @@ class HostServer:
         report_accept_errors(self._log, partial(self.metrics.count_refused_connection, "files"))
         await self._listener.start(self._runner, address.socket)
         await self.hub.start()
-        self._supervisor.start()
+        self._channel_lifecycle.start()
         await self._features.start(WITH_CLIENTS)
         # In the background, so that neither the start nor the first message waits for it.
         self._warm_up_task = asyncio.create_task(self._warm_up())
@@ -316,13 +316,13 @@ class HostServer:
                 task.cancel()
         try:
             await self._features.stop(WITHOUT_SENDERS)
-            await self._supervisor.stop_receiving()
+            await self._channel_lifecycle.stop_receiving()
             await self._features.stop(BEFORE_TURNS_END)
             async with asyncio.TaskGroup() as both:
                 both.create_task(self.host.shutdown(grace_seconds=grace_seconds))
                 both.create_task(self.off_the_record.shutdown(grace_seconds=grace_seconds))
             await self._features.stop(WITHOUT_TURNS)
-            await self._supervisor.stop()
+            await self._channel_lifecycle.stop()
             await self._features.stop(WITHOUT_CHANNELS)
             await self.hub.stop()
             self._listener.close()

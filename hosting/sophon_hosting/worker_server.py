@@ -10,7 +10,7 @@ from aiohttp import web
 from sophon.services import Services
 from sophon.settings.loader import LoadedSettings
 from sophon_hosting.channels.channel_factory import create_channels
-from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
+from sophon_hosting.channels.channel_lifecycle import ChannelLifecycle
 from sophon_hosting.client_api.authentication.token_authentication import find_operators
 from sophon_hosting.client_api.http_json import HOST
 from sophon_hosting.features.feature import HostProcess
@@ -61,7 +61,7 @@ class WorkerServer:
         approvers = find_operators(services.settings.section(HubSettings)) | channels.approvers
         self.host = host = create_host(services, environment, channels, queue, self.membership, approvers)
         self.services = host.services
-        self._supervisor = ChannelSupervisor(host, channels, list_notices())
+        self._channel_lifecycle = ChannelLifecycle(host, channels, list_notices())
         process = HostProcess(
             host,
             environment,
@@ -88,7 +88,7 @@ class WorkerServer:
             await self._serve_health(health_address)
         await self.host.start()
         await self._features.start(BEFORE_CLIENTS)
-        self._supervisor.start()
+        self._channel_lifecycle.start()
         await self._features.start(WITH_CLIENTS)
 
     async def shutdown(self, grace_seconds: float = SHUTDOWN_GRACE_SECONDS) -> None:
@@ -98,11 +98,11 @@ class WorkerServer:
         self.host.begin_shutdown()
         try:
             await self._features.stop(WITHOUT_SENDERS)
-            await self._supervisor.stop_receiving()
+            await self._channel_lifecycle.stop_receiving()
             await self._features.stop(BEFORE_TURNS_END)
             await self.host.shutdown(grace_seconds=grace_seconds)
             await self._features.stop(WITHOUT_TURNS)
-            await self._supervisor.stop()
+            await self._channel_lifecycle.stop()
             await self._features.stop(WITHOUT_CHANNELS)
             if self._health is not None:
                 await self._health.cleanup()

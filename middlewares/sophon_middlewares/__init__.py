@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from sophon_middlewares.replies.response_validator import ResponseValidator
     from sophon_middlewares.replies.url_outcomes import UrlOutcomes
     from sophon_middlewares.stages.assembler import Assembler
-    from sophon_middlewares.stages.call_limit import RequestBudget
+    from sophon_middlewares.stages.chain_defaults import ChainDefaults
+    from sophon_middlewares.stages.model_call_limit import RequestBudget
     from sophon_middlewares.stages.model_transport import Transport
-    from sophon_middlewares.stages.published_settings import ChainDefaults
     from sophon_middlewares.stages.published_stage import PublishedStage
     from sophon_middlewares.stages.sequential_execution import SequentialExecution
     from sophon_middlewares.stages.stage_mark import StageMark
@@ -61,7 +61,7 @@ _HOMES = {
     "Authorization": "sophon_middlewares.guards.authorization",
     "Budget": "sophon_middlewares.outer.budget.budget",
     "CapabilityRouting": "sophon_middlewares.outer.capability_routing.capability_routing",
-    "ChainDefaults": "sophon_middlewares.stages.published_settings",
+    "ChainDefaults": "sophon_middlewares.stages.chain_defaults",
     "Classification": "sophon_middlewares.learning.classification",
     "ContextWindow": "sophon_middlewares.outer.context_window.context_window",
     "DecisionLayer": "sophon_middlewares.decisions.decision_layer",
@@ -81,7 +81,7 @@ _HOMES = {
     "RateLimit": "sophon_middlewares.guards.rate_limit",
     "Redaction": "sophon_middlewares.guards.redaction.redaction",
     "ReplyRedaction": "sophon_middlewares.guards.redaction.redaction",
-    "RequestBudget": "sophon_middlewares.stages.call_limit",
+    "RequestBudget": "sophon_middlewares.stages.model_call_limit",
     "ResponseValidator": "sophon_middlewares.replies.response_validator",
     "Sandbox": "sophon_middlewares.guards.unsandboxed_programs",
     "Scoring": "sophon_middlewares.learning.scoring",

@@ -7,7 +7,7 @@ from sophon._python.value_rules import ValueRules
 from sophon.context import Context
 from sophon.errors import NotFound, ToolError
 from sophon.memory.entities import find_entities
-from sophon.memory.fusion import fuse
+from sophon.memory.entry_ranking import fuse
 from sophon.memory.workspace_index import FileChunk, is_in_prompts
 from sophon.principals import memory_scope
 from sophon.stores.memories.contract import MAIN_AGENT, MemoryEntry, MemoryReach, MemoryReader

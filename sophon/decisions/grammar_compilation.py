@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from sophon.decisions.false_action_claims import announce
+from sophon.decisions.action_claim_correction import announce
 from sophon.decisions.fast_paths.families import FastPathFamily
 from sophon.decisions.fast_paths.fast_paths import find_family
 from sophon.decisions.intent_check import judge_intent

@@ -4,15 +4,15 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sophon.memory.fusion import decayed, fuse, mmr
+    from sophon.memory.entry_ranking import decayed, fuse, mmr
     from sophon.memory.skill_selection import Selection, Skill, select_skills
 
 _HOME = {
     "Selection": "sophon.memory.skill_selection",
     "Skill": "sophon.memory.skill_selection",
-    "decayed": "sophon.memory.fusion",
-    "fuse": "sophon.memory.fusion",
-    "mmr": "sophon.memory.fusion",
+    "decayed": "sophon.memory.entry_ranking",
+    "fuse": "sophon.memory.entry_ranking",
+    "mmr": "sophon.memory.entry_ranking",
     "select_skills": "sophon.memory.skill_selection",
 }
 

@@ -14,7 +14,7 @@ from sophon.learning.policy_cache import REFRESH
 from sophon.learning.task_profile import TaskProfile
 from sophon.models.gateway.provider import Candidate, Provider
 from sophon.routing.contract import NO_PERMISSIONS, Booster, RouteDecision, RouteRequest, RoutingStrategy
-from sophon.routing.model_demotion import ModelDemotions
+from sophon.routing.demotion_circuit_breakers import ModelDemotions
 from sophon.routing.model_directory import ModelDirectory
 from sophon.routing.model_tiers import find_borders
 from sophon.routing.request_classifier import Classifier

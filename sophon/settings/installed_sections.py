@@ -11,7 +11,7 @@ from sophon.entry_points import describe_entry_point, find_entry_points, load_en
 from sophon.errors import SettingsError
 
 SETTINGS_GROUP: Final = "sophon.settings"
-HOST_SECTIONS: Final = "sophon_hosting.features.sections"
+HOST_SECTIONS: Final = "sophon_hosting.features.settings_sections"
 
 Section = TypeVar("Section")
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import anyio.to_thread
 
-from sophon.testing.thread_runner import BlockingThreadRunner
+from sophon.testing.blocking_thread_runner import BlockingThreadRunner
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from sophon.decisions.action_claim_correction import remove_false_claims
 from sophon.decisions.actions_taken import Action
-from sophon.decisions.false_action_claims import remove_false_claims
 from sophon.decisions.intent_check import judge_intent
 
 CASES: Final = Path(__file__).resolve().parents[1] / "cases" / "languages"

@@ -13,7 +13,7 @@ from sophon import Services
 from sophon.settings import Settings
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.chains.published_constants import DEFAULTS
-from sophon_middlewares.stages.published_settings import complete_settings
+from sophon_middlewares.stages.chain_defaults import complete_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "chains.md").read_text(encoding="utf-8")
 CONSTANTS = re.findall(r"^\| `(\w+)` \| (.+?) \| `(.+?)` \| `([\w.]+)` \|$", PAGE, re.MULTILINE)

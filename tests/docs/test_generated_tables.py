@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon_hosting.operations.doc_tables import describe_type, render_table, replace_table
+from sophon_hosting.reference.markdown_tables import describe_type, render_table, replace_table
 from sophon_hosting.reference.pages import TABLES, render_page
 
 DOCS = Path(__file__).parents[2] / "docs"

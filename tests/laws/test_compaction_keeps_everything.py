@@ -18,7 +18,7 @@ from sophon_middlewares.memory.memory import Memory
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.context_window.conversation_truncation import GAP_NOTE
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
-from sophon_middlewares.stages.published_settings import ChainDefaults
+from sophon_middlewares.stages.chain_defaults import ChainDefaults
 
 TURNS = 40
 WINDOWS = (8000, 9000, 10_000, 12_000, 16_000)

@@ -18,7 +18,7 @@ from sophon_channels.telegram.channel import TelegramChannel
 from sophon_channels.telegram.settings import TelegramSettings
 from sophon_channels.whatsapp.channel import WhatsAppChannel
 from sophon_channels.whatsapp.settings import WhatsAppSettings
-from sophon_hosting.channels.outbound import delivery_rules
+from sophon_hosting.channels.outbound import retry_rules
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
 from sophon_hosting.store.factory import host_store_from_url
 
@@ -26,7 +26,7 @@ TOKEN = "123456:TEST-token_abcdefghijklmnopqrstuvwx"
 FOLDER, PLATFORM, BASE = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 CHATS, ANSWERS = int(sys.argv[4]), int(sys.argv[5])
 # Minutes in real life.
-delivery_rules.AMBIGUOUS_DELAYS = (timedelta(seconds=0.05),) * 3
+retry_rules.AMBIGUOUS_DELAYS = (timedelta(seconds=0.05),) * 3
 
 
 class Nobody:

@@ -31,9 +31,9 @@ from sophon_hosting.channels.approval_text import (
     to_visible_line,
 )
 from sophon_hosting.channels.chat_state import ChatState, format_utc_time
+from sophon_hosting.channels.direct_chat_recipients import recipient_of_run
 from sophon_hosting.channels.outbound.entry_delivery import MIGRATED_SUFFIX
 from sophon_hosting.channels.outbound.message_entries import OutboundWriter, build_entries, build_entry_id
-from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approvals.approval_service import DecisionRefused
 from sophon_hosting.store.approvals.approval_record import ApprovalRecord

@@ -26,6 +26,7 @@ from sophon_hosting.channels.approval_prompts import (
 )
 from sophon_hosting.channels.approval_text import format_refusal, format_version, to_visible_line
 from sophon_hosting.channels.chat_state import DIALOGUE_KIND, ChatState, format_utc_time
+from sophon_hosting.channels.direct_chat_recipients import recipient_in_chat
 from sophon_hosting.channels.edited_arguments import (
     ChosenField,
     EditInput,
@@ -37,7 +38,6 @@ from sophon_hosting.channels.edited_arguments import (
     parse_value,
 )
 from sophon_hosting.channels.outbound.message_entries import OutboundWriter
-from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approvals.approval_service import DecisionRefused, check_decider
 from sophon_hosting.store.approvals.approval_record import ApprovalRecord

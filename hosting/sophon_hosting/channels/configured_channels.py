@@ -26,7 +26,7 @@ from sophon_hosting.store.runs.contract import Run
 class ConfiguredChannels:
     """The channels of a process, made before its host, which gets `replies`, `prepare_run` and `outbox_changes`.
 
-    `ChannelSupervisor` connects them to the host, without `connects` none of them: another process has them.
+    `ChannelLifecycle` connects them to the host, without `connects` none of them: another process has them.
     `has_http`: this process receives their webhooks. Raises SettingsError for chats with an agent, a model or a tool
     that there is not.
     """

@@ -17,20 +17,20 @@ from sophon_hosting.channels.channel_factory import ConfiguredChannel
 from sophon_hosting.channels.channel_role import ChannelRole
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.configured_channels import ConfiguredChannels
+from sophon_hosting.channels.direct_chat_recipients import RecipientAddresses
 from sophon_hosting.channels.effective_chat_overrides import EffectiveChatOverrides
 from sophon_hosting.channels.inbound.commands.off_the_record_chats import ChatsOffTheRecord
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.handler import InboundHandler
 from sophon_hosting.channels.outbound.chat_notices import ChatNotice
-from sophon_hosting.channels.outbound.delivery_rules import credential_delay
 from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker, find_poll_seconds
 from sophon_hosting.channels.outbound.quiet_entries import QuietEntries
+from sophon_hosting.channels.outbound.retry_rules import credential_delay
 from sophon_hosting.channels.outbound.send_file_tool import FILE_KIND
 from sophon_hosting.channels.outbound.spoken_answers import VOICE_KIND, SpokenAnswers
 from sophon_hosting.channels.outbound.undelivered_answers import NOTICE_KIND, UndeliveredAnswers
 from sophon_hosting.channels.pairing import PairingService
-from sophon_hosting.channels.recipients import RecipientAddresses
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import Host
 from sophon_hosting.off_the_record.host import OffTheRecordHost

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sophon.tools.tool import Tool
     from sophon_hosting.background_loops import CreateLoops
     from sophon_hosting.channels.outbound.chat_notices import ChatNotice
-    from sophon_hosting.features.person_data import PersonData
+    from sophon_hosting.features.person_export_items import PersonData
     from sophon_hosting.host import Host
     from sophon_hosting.operations.table import Registry
     from sophon_hosting.retention import Sweep
@@ -75,7 +75,9 @@ def builtin_operations() -> "Registry":
 
 def build_registry(features: Iterable[Feature]) -> "Registry":
     """Return the operations of features, in their order. Raises CompositionError."""
-    from sophon_hosting.operations.table import Registry  # lazy: whoever opens a store asks for features, too
+    from sophon_hosting.operations.table import (
+        Registry,  # lazy: whoever opens a store asks for features, too
+    )
 
     return Registry([import_module(path).table for each in features for path in each.operations])
 

@@ -15,8 +15,8 @@ from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.http_json import HOST, MAX_BODY_BYTES, PROCESS
 from sophon_hosting.features.registry import list_routes, load_operations
 from sophon_hosting.host import Host
+from sophon_hosting.http.connections.connection_middlewares import delay_failed_login, limit_body_time, mark_as_serving
 from sophon_hosting.http.connections.limits import REQUEST_SECONDS
-from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
 from sophon_hosting.http.error_middleware import convert_errors
 from sophon_hosting.http.health import health_routes
 from sophon_hosting.http.metrics_route import RenderMetrics, metrics_routes

@@ -16,7 +16,7 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import ErrorPayload
 from sophon_hosting.client_api.http_json import CALLER, TRACE, check_body_length, error_response, is_body_empty
 from sophon_hosting.host import Host
-from sophon_hosting.http.connections.request_limits import WEBHOOK_PATH
+from sophon_hosting.http.connections.connection_middlewares import WEBHOOK_PATH
 from sophon_hosting.http.error_middleware import RequestHandler
 from sophon_hosting.http.operation_routes import RequestConnection
 from sophon_hosting.observability.log_context import log_context

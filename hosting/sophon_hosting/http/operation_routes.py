@@ -23,7 +23,7 @@ from sophon_hosting.client_api.http_json import (
 )
 from sophon_hosting.client_api.operation_reply import File, JsonLines, Reply
 from sophon_hosting.host import Host
-from sophon_hosting.http.uploads import CHUNK_BYTES, read_chunks, read_upload
+from sophon_hosting.http.bounded_body import CHUNK_BYTES, read_chunks, read_upload
 from sophon_hosting.json_text import encode_json
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import Upload, request_shape

@@ -8,7 +8,7 @@ import typer
 from typer.main import get_command
 
 from sophon_hosting.cli.app import PROGRAM, app, import_command, load_commands
-from sophon_hosting.operations.doc_tables import render_table
+from sophon_hosting.reference.markdown_tables import render_table
 
 OPTIONS_OF_MANY: Final[Mapping[str, str]] = {
     "url": "A running host; the configured one by default.",

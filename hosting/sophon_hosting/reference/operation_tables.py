@@ -6,11 +6,11 @@ from http import HTTPStatus
 from typing import Any
 
 from sophon_hosting.features.registry import builtin_operations, load_builtin_features
-from sophon_hosting.operations.doc_tables import render_table
 from sophon_hosting.operations.json_schemas import JsonSchema, OperationSchemas
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.permission_check import TOKEN_ONLY
 from sophon_hosting.operations.request import PERMISSION_KEY, request_shape
+from sophon_hosting.reference.markdown_tables import render_table
 from sophon_hosting.reference.openapi_errors import list_codes
 
 FIELDS_OF_MANY = frozenset({"limit", "everything", "wait"})

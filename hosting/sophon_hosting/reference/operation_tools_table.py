@@ -1,8 +1,8 @@
 """Table of docs/mcp-server.md: the operations that are tools of MCP."""
 
 from sophon_hosting.features.mcp.server.operation_tools import load_operation_tools
-from sophon_hosting.operations.doc_tables import render_table
 from sophon_hosting.operations.permission_check import TOKEN_ONLY
+from sophon_hosting.reference.markdown_tables import render_table
 
 
 def operation_tools_table() -> str:

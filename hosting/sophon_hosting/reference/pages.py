@@ -9,8 +9,8 @@ from sophon_channels.message_kind_treatments import render_kind_table
 from sophon_channels.telegram import message_field_treatments as telegram
 from sophon_channels.whatsapp import message_content as whatsapp
 from sophon_hosting.dangerous_settings.catalog import render_dangers_table
-from sophon_hosting.operations.doc_tables import replace_table
 from sophon_hosting.reference import command_tables, protocol_tables
+from sophon_hosting.reference.markdown_tables import replace_table
 from sophon_hosting.reference.operation_tables import operation_tables
 from sophon_hosting.reference.operation_tools_table import operation_tools_table
 

@@ -9,9 +9,9 @@ from sophon.events.field_visibility_rules import FieldRule, field_rules
 from sophon.events.visibility import Visibility
 from sophon_hosting.client_api.client_errors import HTTP_STATUS_BY_CODE
 from sophon_hosting.features.registry import builtin_operations, load_builtin_features, load_event_types
-from sophon_hosting.operations.doc_tables import describe_type, docstring, render_table
 from sophon_hosting.operations.operation import Operation
 from sophon_hosting.operations.request import NoFields, request_shape
+from sophon_hosting.reference.markdown_tables import describe_type, docstring, render_table
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from sophon.context import Context
-from sophon_hosting.runs.audience import audience_of_run
+from sophon_hosting.runs.data_owner_and_chat_overrides import audience_of_run
 from sophon_hosting.runs.own_text import own_text_of_run
 from sophon_hosting.store.contract import host_store
 

@@ -11,8 +11,8 @@ from sophon.scheduled_turns import SCHEDULE, SCHEDULED_ORIGIN
 from sophon.services import Services
 from sophon.turn.chat_overrides import CHAT_OVERRIDES, ChatOverrides
 from sophon.turn.provenance import note_untrusted_source
-from sophon_hosting.runs.audience import OVERRIDES, audience_of_run, overrides_of_run
 from sophon_hosting.runs.checkpoints.checkpoint_store import CHECKPOINT_BUILDER, load_checkpoint
+from sophon_hosting.runs.data_owner_and_chat_overrides import OVERRIDES, audience_of_run, overrides_of_run
 from sophon_hosting.runs.direct_calls import put_direct_call
 from sophon_hosting.runs.own_text import FOREIGN_SOURCES
 from sophon_hosting.runs.run_kinds import AUTONOMY, CALL

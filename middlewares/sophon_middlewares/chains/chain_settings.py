@@ -9,6 +9,6 @@ def complete_for_chain(settings: Settings) -> Settings:
         return settings
     # Lazy: the default chain has no constants of its own.
     from sophon_middlewares.chains.published_constants import DEFAULTS
-    from sophon_middlewares.stages.published_settings import complete_settings
+    from sophon_middlewares.stages.chain_defaults import complete_settings
 
     return complete_settings(settings, DEFAULTS.get(settings.chain.name, {}))

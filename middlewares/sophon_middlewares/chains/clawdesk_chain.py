@@ -19,7 +19,7 @@ from sophon_middlewares.outer.capability_routing.capability_routing import Capab
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import PromptToolBridge
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
-from sophon_middlewares.stages.published_settings import ChainDefaults
+from sophon_middlewares.stages.chain_defaults import ChainDefaults
 from sophon_middlewares.stages.published_stage import PublishedStage
 from sophon_middlewares.stages.tool_split import ToolSplit
 from sophon_middlewares.traces.trace import Trace

@@ -15,8 +15,8 @@ from sophon_middlewares.outer.capability_routing.capability_routing import Capab
 from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import PromptToolBridge
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
 from sophon_middlewares.stages.assembler import Assembler
+from sophon_middlewares.stages.chain_defaults import ChainDefaults
 from sophon_middlewares.stages.model_transport import Transport
-from sophon_middlewares.stages.published_settings import ChainDefaults
 
 
 def compose_clawft(added: Additions) -> Pipeline:

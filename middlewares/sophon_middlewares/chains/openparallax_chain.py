@@ -22,7 +22,7 @@ from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import PromptToolBridge
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
 from sophon_middlewares.prompt.system_prompt import SystemPrompt
-from sophon_middlewares.stages.published_settings import ChainDefaults
+from sophon_middlewares.stages.chain_defaults import ChainDefaults
 from sophon_middlewares.stages.sequential_execution import SequentialExecution
 from sophon_middlewares.stages.tools_on_demand import ToolsOnDemand
 

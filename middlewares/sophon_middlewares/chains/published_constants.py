@@ -5,7 +5,7 @@ They are defaults: what a host sets itself wins.
 
 from typing import Final
 
-from sophon_middlewares.stages.published_settings import Defaults
+from sophon_middlewares.stages.chain_defaults import Defaults
 
 CLAWDESK: Final[Defaults] = {
     "agent_execution": {"max_tool_iterations": 10},

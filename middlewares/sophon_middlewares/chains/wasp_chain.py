@@ -25,8 +25,8 @@ from sophon_middlewares.outer.session_events.session_events import SessionEvents
 from sophon_middlewares.replies.action_announcer import ActionAnnouncer
 from sophon_middlewares.replies.response_validator import ResponseValidator
 from sophon_middlewares.replies.url_outcomes import UrlOutcomes
-from sophon_middlewares.stages.call_limit import RequestBudget
-from sophon_middlewares.stages.published_settings import ChainDefaults
+from sophon_middlewares.stages.chain_defaults import ChainDefaults
+from sophon_middlewares.stages.model_call_limit import RequestBudget
 from sophon_middlewares.stages.stage_mark import StageMark
 from sophon_middlewares.stages.tool_split import ToolSplit
 from sophon_middlewares.traces.trace import Trace

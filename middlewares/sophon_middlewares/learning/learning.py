@@ -15,7 +15,7 @@ from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.stored_policies import to_vector_row
 from sophon.turn.stage_events import emit_stage
 from sophon_middlewares.inner.agentic_loop.loop_end import LOOP_END
-from sophon_middlewares.learning.finished_turn import (
+from sophon_middlewares.learning.scored_turn_and_trajectory import (
     IS_JUDGED,
     build_model_note,
     build_trajectory,

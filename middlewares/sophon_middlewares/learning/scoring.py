@@ -7,7 +7,7 @@ from sophon.learning.scorers import SCORERS, find_judge
 from sophon.learning.trajectories import scores_to_json
 from sophon.routing.context_keys import SCORE, SCORER
 from sophon.turn.stage_events import emit_stage
-from sophon_middlewares.learning.finished_turn import IS_JUDGED, describe_turn, has_answer, is_learning
+from sophon_middlewares.learning.scored_turn_and_trajectory import IS_JUDGED, describe_turn, has_answer, is_learning
 
 
 class Scoring:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.decisions.false_action_claims import announce
+from sophon.decisions.action_claim_correction import announce
 from sophon.decisions.family_patterns import GOAL_REPORT
 from sophon.turn.stage_events import emit_stage
 from sophon_middlewares.replies.turn_actions import (
@@ -20,7 +20,7 @@ from sophon_middlewares.replies.turn_actions import (
 class ActionAnnouncer:
     """Removes claims of actions that did not run, adds failures that the reply hides, and ends it with the actions.
 
-    Rules: `sophon.decisions.false_action_claims`. The list has the actions with effects, and the failures that the
+    Rules: `sophon.decisions.action_claim_correction`. The list has the actions with effects, and the failures that the
     reply hides. A reply that is not the model's answer, such as a refusal, stays as it is, and so does the report of a
     goal: it tells what other turns did. Source: WASP, policy guards.
     """

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.decisions.url_outcomes import add_url_outcomes, collect_url_outcomes
+from sophon.decisions.url_outcome_list import add_url_outcomes, collect_url_outcomes
 from sophon.turn.stage_events import emit_stage
 from sophon_middlewares.replies.turn_actions import has_answer, list_actions, note_step_actions, replace_text
 

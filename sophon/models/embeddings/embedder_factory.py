@@ -58,7 +58,7 @@ def describe_model(settings: EmbeddingsSettings, default_prices: tuple[float, fl
     if provider is None:
         return None
     from sophon.models.catalog import lookup_model_info  # lazy: it reads the table of prices
-    from sophon.models.providers.private_servers import is_private_server
+    from sophon.models.providers.free_private_servers import is_private_server
 
     kind, name = settings.provider.lower(), settings.model or ""
     found = lookup_model_info(kind, name)

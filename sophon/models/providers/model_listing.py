@@ -11,6 +11,7 @@ from sophon.errors import BadRequest, ProviderUnavailable
 from sophon.models.catalog import list_catalog_models, lookup_model_info
 from sophon.models.model import Model, ModelInfo
 from sophon.models.providers.anthropic.model import ANTHROPIC_URL, API_VERSION, AnthropicModel
+from sophon.models.providers.free_private_servers import is_private_server
 from sophon.models.providers.http.endpoint import endpoint_from_url
 from sophon.models.providers.http.transport import HttpTransport
 from sophon.models.providers.ollama.model import OllamaModel
@@ -18,7 +19,6 @@ from sophon.models.providers.ollama.request import OllamaOptions
 from sophon.models.providers.ollama_discovery import resolve_ollama_url
 from sophon.models.providers.openai.dialect import dialect_for_provider
 from sophon.models.providers.openai.model import OPENAI_URL, OpenAIModel
-from sophon.models.providers.private_servers import is_private_server
 from sophon.models.providers.provider_http_error import http_error_from_response
 from sophon.models.providers.provider_types import (
     ANTHROPIC,

@@ -20,6 +20,7 @@ from sophon.models.model import Model, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.offline import OfflineModel
 from sophon.models.providers.defaults import find_provider_defaults
 from sophon.models.providers.discovery import DiscoveredProvider, discover_providers
+from sophon.models.providers.free_private_servers import is_private_server
 from sophon.models.providers.http.transport import HttpTransport
 from sophon.models.providers.litellm.model import LiteLLMModel
 from sophon.models.providers.model_listing import create_http_model, find_base_url
@@ -29,7 +30,6 @@ from sophon.models.providers.ollama_discovery import (
     resolve_ollama_url,
     select_preferred_model,
 )
-from sophon.models.providers.private_servers import is_private_server
 from sophon.models.providers.provider_types import (
     HTTP_TYPES,
     OFFLINE,

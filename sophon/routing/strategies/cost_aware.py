@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 
 from sophon.routing.contract import RouteRequest
-from sophon.routing.model_demotion import ModelDemotions
+from sophon.routing.demotion_circuit_breakers import ModelDemotions
 from sophon.routing.model_tiers import Tier, TierChoice, TierLimits
 from sophon.routing.profile_of_request import profile_of
 from sophon.routing.route_averages import MIN_SAMPLES, RouteAverages, TierQuality

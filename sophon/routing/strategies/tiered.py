@@ -6,7 +6,7 @@ from sophon.learning.complexity_tiers import LOW_CONFIDENCE
 from sophon.models.capabilities import has_capability
 from sophon.models.gateway.provider import Candidate
 from sophon.routing.contract import RouteDecision, RouteRequest
-from sophon.routing.model_demotion import ModelDemotions
+from sophon.routing.demotion_circuit_breakers import ModelDemotions
 from sophon.routing.model_directory import remove_duplicates
 from sophon.routing.model_tiers import Tier, TierChoice, TierLimits, choose_tier, find_tier_limits, fit_cost
 from sophon.routing.profile_of_request import profile_of

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass, new_dict
-from sophon.stores.lease_names import HOST_PREFIX as HOST_PREFIX
+from sophon.stores.host_lease_prefix import HOST_PREFIX as HOST_PREFIX
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from sophon.learning.hashing_embedder import NAME_PREFIX as HASHING_PREFIX
 from sophon.learning.vectors import normalize, to_blob, to_unit_vector
 from sophon.memory.chunks import CHUNK_CHARACTERS, split_into_chunks
 from sophon.memory.entities import collect_entities, find_entities
-from sophon.memory.fusion import choose_diverse, decayed, fuse
+from sophon.memory.entry_ranking import choose_diverse, decayed, fuse
 from sophon.memory.statements_to_remember import Statement, normalize_statement
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, MemoryStore, vector_namespace
 from sophon.stores.memories.similarity_search import MAX_VECTORS, MemoryVectorCache

@@ -9,7 +9,7 @@ from sophon.clock import Clock
 from sophon.errors import SophonError
 from sophon.learning.contract import Embedder
 from sophon.learning.vectors import normalize
-from sophon.memory.fusion import fuse
+from sophon.memory.entry_ranking import fuse
 from sophon.memory.workspace_index import FileChunk, IndexedFolder, WorkspaceIndex, read_lines
 from sophon.principals import files_folder
 

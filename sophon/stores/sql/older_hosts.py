@@ -3,7 +3,7 @@
 from sqlalchemy import Connection, func, inspect, select
 
 from sophon.errors import StoreError
-from sophon.stores.lease_names import HOST_PREFIX
+from sophon.stores.host_lease_prefix import HOST_PREFIX
 from sophon.stores.sql.schema import leases
 from sophon.stores.sql.schema_migration import newest_version, read_version
 

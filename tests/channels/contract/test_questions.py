@@ -13,7 +13,7 @@ from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import Channel
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.channel_factory import ConfiguredChannel
-from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
+from sophon_hosting.channels.channel_lifecycle import ChannelLifecycle
 from sophon_hosting.channels.configured_channels import ConfiguredChannels
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.leadership.membership import GroupMembership
@@ -54,7 +54,7 @@ class Asking:
             membership=membership,
             outbox_changes=channels.outbox_changes,
         )
-        self.supervisor = ChannelSupervisor(self.host, channels)
+        self.supervisor = ChannelLifecycle(self.host, channels)
 
     async def open(self) -> None:
         await self._services.open()

@@ -17,7 +17,7 @@ from sophon.turn.chat_overrides import ChatOverrides
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.channel_factory import ConfiguredChannel
-from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
+from sophon_hosting.channels.channel_lifecycle import ChannelLifecycle
 from sophon_hosting.channels.configured_channels import ConfiguredChannels
 from sophon_hosting.channels.inbound.handler import InboundOptions
 from sophon_hosting.channels.inbound.transcription import Transcriber
@@ -116,7 +116,7 @@ class Running:
 
     channel: SyntheticChannel
     host: Host
-    switchboard: ChannelSupervisor
+    switchboard: ChannelLifecycle
     store: Store
     brain: Brain
     ended: bool = False
@@ -203,7 +203,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
                 membership=membership,
                 outbox_changes=channels.outbox_changes,
             )
-            switchboard = ChannelSupervisor(host, channels)
+            switchboard = ChannelLifecycle(host, channels)
             await services.open()
             await host.start()
             if off_the_record:

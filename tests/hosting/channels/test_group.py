@@ -10,7 +10,7 @@ from sophon.testing import VirtualClock
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.channel_factory import ConfiguredChannel
-from sophon_hosting.channels.channel_supervisor import ChannelSupervisor
+from sophon_hosting.channels.channel_lifecycle import ChannelLifecycle
 from sophon_hosting.channels.configured_channels import ConfiguredChannels
 from sophon_hosting.host import Host
 from sophon_hosting.leadership.membership import GroupMembership
@@ -24,7 +24,7 @@ class Process:
     """One process of a group, with its own connection to the platform."""
 
     host: Host
-    supervisor: ChannelSupervisor
+    lifecycle: ChannelLifecycle
     channel: SyntheticChannel
     has_ended: bool = False
 
@@ -35,9 +35,9 @@ class Process:
     async def end(self) -> None:
         if not self.has_ended:
             self.has_ended = True
-            await self.supervisor.stop_receiving()
+            await self.lifecycle.stop_receiving()
             await self.host.shutdown(grace_seconds=0)
-            await self.supervisor.stop()
+            await self.lifecycle.stop()
 
 
 @asynccontextmanager
@@ -58,11 +58,11 @@ async def processes(
             membership=membership,
             outbox_changes=channels.outbox_changes,
         )
-        supervisor = ChannelSupervisor(host, channels)
+        lifecycle = ChannelLifecycle(host, channels)
         await services.open()
         await host.start()
-        supervisor.start()
-        made.append(Process(host, supervisor, channel))
+        lifecycle.start()
+        made.append(Process(host, lifecycle, channel))
     try:
         yield made
     finally:

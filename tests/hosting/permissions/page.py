@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sophon_hosting.operations.doc_tables import render_table, replace_table
 from sophon_hosting.operations.table import Registry
+from sophon_hosting.reference.markdown_tables import render_table, replace_table
 from tests.hosting.permissions.survey import Permissions, Survey, list_probes
 
 PAGE = Path(__file__).parents[3] / "docs" / "trust-model.md"

@@ -14,7 +14,7 @@ import pytest
 from sophon.chain.explanation import TABLE_WIDTH
 from sophon.memory.workspace_templates import WORKSPACE_TEMPLATES
 from sophon_hosting.features.usage.commands import first_day
-from sophon_hosting.programs.doctor.checks import is_privileged
+from sophon_hosting.programs.doctor.chain_and_tool_checks import is_privileged
 from sophon_middlewares.chains import CHAINS
 
 Command = Callable[..., Any]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sophon import Services
-from sophon_hosting.programs.doctor.checks import check_commands
+from sophon_hosting.programs.doctor.chain_and_tool_checks import check_commands
 from sophon_hosting.programs.process_hardening import protect_process
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")

@@ -3,10 +3,10 @@
 import pytest
 
 from sophon.decisions import reply_faults
+from sophon.decisions.action_claim_correction import NOT_DONE, announce
 from sophon.decisions.actions_taken import Action
-from sophon.decisions.false_action_claims import NOT_DONE, announce
 from sophon.decisions.reply_faults import CHECKS, find_fault, list_parts
-from sophon.decisions.url_outcomes import add_url_outcomes, collect_url_outcomes
+from sophon.decisions.url_outcome_list import add_url_outcomes, collect_url_outcomes
 
 SENT = Action("mail.send", {}, "done", "sent", has_effects=True)
 DENIED = Action("mail.send", {}, "denied", "denied: no", has_effects=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sophon.decisions.false_action_claims import announce
+from sophon.decisions.action_claim_correction import announce
 from sophon.decisions.reply_faults import find_fault
 from sophon.learning.fitness import fitness
 from sophon.learning.form_faults import keeps_format

@@ -6,7 +6,7 @@ import pytest
 
 from sophon.memory.entities import find_entities
 from sophon.memory.entity_graph import build_graph, traverse
-from sophon.memory.fusion import choose_diverse
+from sophon.memory.entry_ranking import choose_diverse
 from sophon.memory.relations import Relation
 from sophon.memory.statements_to_remember import Statement, may_state_facts, parse_statements
 from sophon.memory.workspace_files import remove_comments

@@ -3,7 +3,7 @@
 import pytest
 
 from sophon.learning.message_complexity import measure_confidence
-from sophon.routing.model_demotion import ModelDemotions
+from sophon.routing.demotion_circuit_breakers import ModelDemotions
 from sophon.routing.model_tiers import (
     Tier,
     TierChoice,

@@ -23,7 +23,7 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.inbound.transcription import TRANSCRIPT_SUFFIX, Transcriber
 from sophon_hosting.parsing.parser_process import ParserProcesses, ParsersBusy, build_program
-from sophon_hosting.runs.audience import audience_of_run
+from sophon_hosting.runs.data_owner_and_chat_overrides import audience_of_run
 from sophon_hosting.runs.own_text import FOREIGN_SOURCES, FORWARDED_MESSAGE
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import Run

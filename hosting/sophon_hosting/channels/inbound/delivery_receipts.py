@@ -8,7 +8,7 @@ from sophon.errors import IllegalTransition, NotFound
 from sophon_channels.contract import Channel, DeliveryReceipt
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.channels.outbound.closed_reply_windows import reason_from_receipt
-from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
+from sophon_hosting.channels.outbound.retry_rules import UndeliveredReason
 from sophon_hosting.channels.outbound.undelivered_answers import UndeliveredAnswers
 from sophon_hosting.store.contract import HostStore
 

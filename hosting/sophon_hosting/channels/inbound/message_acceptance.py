@@ -22,7 +22,7 @@ from sophon_hosting.channels.inbound.turn_text import build_turn_text, find_fore
 from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.errors import QueueFull, TooManyMessages, TryLater
-from sophon_hosting.runs.audience import overrides_to_origin
+from sophon_hosting.runs.data_owner_and_chat_overrides import overrides_to_origin
 from sophon_hosting.runs.own_text import FOREIGN_SOURCES, OWN_TEXT, PIECES
 from sophon_hosting.store.runs.contract import Run
 

@@ -7,10 +7,10 @@ from typing import Any, Final
 from sophon.errors import NotFound
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_hosting.channels.approval_text import to_visible_line
+from sophon_hosting.channels.direct_chat_recipients import recipient_of_run
 from sophon_hosting.channels.outbound.chat_notices import ChatNotice
 from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 from sophon_hosting.channels.outbound.quiet_entries import UNPROMPTED_KIND, is_prompted
-from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.store.contract import HostStore
 

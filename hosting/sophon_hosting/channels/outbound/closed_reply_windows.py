@@ -2,7 +2,7 @@
 
 from sophon_channels.contract import DeliveryReceipt, EntrySender, SendUndeliverable, WindowReopeningChannel
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
+from sophon_hosting.channels.outbound.retry_rules import UndeliveredReason
 
 REOPENING_KIND = "reopening"
 """Kind of the outbound entry that tells a person of an answer that is kept."""

@@ -22,16 +22,16 @@ from sophon_channels.contract import (
     SendUndeliverable,
 )
 from sophon_channels.outbound_entry import OutboundEntry
+from sophon_hosting.channels.direct_chat_recipients import RECIPIENT_CHANGED
 from sophon_hosting.channels.outbound.closed_reply_windows import find_reason
-from sophon_hosting.channels.outbound.delivery_rules import (
+from sophon_hosting.channels.outbound.outbox_dead_letters import mark_dead
+from sophon_hosting.channels.outbound.retry_rules import (
     UndeliveredReason,
     ambiguous_delay,
     describe_doubt,
     is_exhausted,
     is_expired,
 )
-from sophon_hosting.channels.outbound.outbox_dead_letters import mark_dead
-from sophon_hosting.channels.recipients import RECIPIENT_CHANGED
 from sophon_hosting.store.outbox.sql import Outbox
 
 log = logging.getLogger("sophon")

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from sophon_channels.contract import Channel, ChatLocation, OutboundMessage, Person
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.channels.recipients import recipient_in_chat
+from sophon_hosting.channels.direct_chat_recipients import recipient_in_chat
 from sophon_hosting.store.contract import HostStore
 
 WakeCallback: TypeAlias = Callable[[], None]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sophon.events import AnswerUndelivered
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason, ends_whole_message
+from sophon_hosting.channels.outbound.retry_rules import UndeliveredReason, ends_whole_message
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.session_transactions import BuildRows, Stored
 from sophon_hosting.store.outbox.sql import Outbox

@@ -10,8 +10,8 @@ from sophon.clock import Clock
 from sophon.invisible_characters import is_blank
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_channels.outbound_entry import OutboundEntry
+from sophon_hosting.channels.direct_chat_recipients import recipient_of_run
 from sophon_hosting.channels.outbound.message_entries import build_entries
-from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.runs import answer_entries
 from sophon_hosting.store.runs.contract import FinalStatus, Run, RunOutcome
 

@@ -13,8 +13,8 @@ from sophon.errors import NotFound, ToolError
 from sophon.tools.tool import Risk, Tool, tool
 from sophon_channels.contract import AlbumChannel, Channel, FileReference, OutboundMessage
 from sophon_channels.outbound_entry import OutboundEntry
+from sophon_hosting.channels.direct_chat_recipients import recipient_of_run
 from sophon_hosting.channels.outbound.message_entries import build_entries
-from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.store.contract import host_store
 
 TOOL_NAME = "chat.send_file"

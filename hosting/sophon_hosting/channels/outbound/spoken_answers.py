@@ -14,13 +14,13 @@ from sophon.settings import Settings
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_hosting.background_tasks import BackgroundTasks
-from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
+from sophon_hosting.channels.direct_chat_recipients import recipient_of_run
 from sophon_hosting.channels.outbound.entry_delivery import DeliveryListener
 from sophon_hosting.channels.outbound.message_entries import WakeCallback, build_entries
 from sophon_hosting.channels.outbound.outbox_dead_letters import mark_dead
+from sophon_hosting.channels.outbound.retry_rules import UndeliveredReason
 from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
-from sophon_hosting.channels.recipients import recipient_of_run
-from sophon_hosting.runs.audience import audience_of_run
+from sophon_hosting.runs.data_owner_and_chat_overrides import audience_of_run
 from sophon_hosting.settings.channels import ChannelsSettings
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run

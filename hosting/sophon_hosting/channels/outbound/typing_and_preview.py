@@ -16,7 +16,7 @@ from sophon.messages import collect_earlier_texts
 from sophon_channels.contract import Channel, ChatLocation, DeletingChannel, OutboundMessage
 from sophon_channels.errors import PreviewInDoubt
 from sophon_hosting.background_tasks import end_tasks
-from sophon_hosting.channels.recipients import RecipientAddresses
+from sophon_hosting.channels.direct_chat_recipients import RecipientAddresses
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.runs.checkpoints.checkpoint_store import load_checkpoint
 from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry

@@ -12,11 +12,11 @@ from sophon_channels.contract import Channel, ChatLocation, OutboundMessage, Per
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.direct_chat_recipients import recipient_in_chat
 from sophon_hosting.channels.outbound.closed_reply_windows import build_reopening
-from sophon_hosting.channels.outbound.delivery_rules import UNREACHABLE_REASONS, UndeliveredReason, may_send_again
 from sophon_hosting.channels.outbound.message_entries import OutboundWriter, build_entries, build_entry_id
 from sophon_hosting.channels.outbound.outbox_dead_letters import mark_dead, report_dead
-from sophon_hosting.channels.recipients import recipient_in_chat
+from sophon_hosting.channels.outbound.retry_rules import UNREACHABLE_REASONS, UndeliveredReason, may_send_again
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore

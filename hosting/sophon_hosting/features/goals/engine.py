@@ -21,7 +21,7 @@ from sophon_hosting.features.goals.governor import ResourceGovernor
 from sophon_hosting.features.goals.planner.plan_work import PlanWork
 from sophon_hosting.features.goals.planner.planning import GoalPlanner
 from sophon_hosting.features.goals.rules.goal import WORK_SESSION_PREFIX, Goal
-from sophon_hosting.features.goals.rules.next_step import decide_next, replan
+from sophon_hosting.features.goals.rules.goal_progress import decide_next, replan
 from sophon_hosting.features.goals.rules.task_graph import list_running
 from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.steps.step_runs import build_report_request

@@ -78,7 +78,7 @@ FEATURE: Final = Feature(
     tools_need_host=False,
     events=["sophon_hosting.features.goals.events:GoalChanged"],
     tables=["sophon_hosting.features.goals.store:GoalStore"],
-    person_data=["sophon_hosting.features.goals.person_data:GOALS"],
+    person_data=["sophon_hosting.features.goals.person_export:GOALS"],
     sweep=delete_ended_goals,
     session_prefixes=["goal"],
 )

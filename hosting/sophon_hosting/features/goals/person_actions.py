@@ -21,7 +21,7 @@ from sophon_hosting.features.goals.rules.goal import (
     Goal,
     GoalPriority,
 )
-from sophon_hosting.features.goals.rules.next_step import resume_by_person
+from sophon_hosting.features.goals.rules.goal_progress import resume_by_person
 from sophon_hosting.features.goals.settings import GoalBudgetSettings, GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
 from sophon_hosting.store.contract import HostStore

@@ -31,7 +31,7 @@ from sophon_hosting.features.openai_api.completion_format import (
 )
 from sophon_hosting.features.openai_api.completion_task import ClientDisconnected, CompletionTask
 from sophon_hosting.json_text import encode_json
-from sophon_hosting.rendering.stream_resets import SentText
+from sophon_hosting.rendering.sent_text import SentText
 
 MAX_QUESTION_CHARACTERS = 1000
 """Characters of a question in the line of a stream; the page shows all of it."""

@@ -11,7 +11,7 @@ from sophon.stores.audit.audit_event import AuditFilter
 from sophon.stores.snapshots.stored_snapshot import StoredSnapshot
 from sophon.stores.usage.contract import Period
 from sophon.traces.serialization import trace_to_json
-from sophon_hosting.features.person_data import ALL, to_json
+from sophon_hosting.features.person_export_items import ALL, to_json
 from sophon_hosting.features.persons.channel_notes import find_notes
 from sophon_hosting.features.persons.person_files import PersonFiles, PersonFolders
 from sophon_hosting.features.registry import list_person_data

@@ -13,7 +13,7 @@ from sophon.memory.workspace_index import forget_workspace_indexes
 from sophon.principals import LOCAL_USER, RESERVED_NAMES, memory_scope
 from sophon.stores.memories.long_term_memory import LongTermMemory
 from sophon.stores.usage.contract import Period
-from sophon_hosting.features.person_data import ALL
+from sophon_hosting.features.person_export_items import ALL
 from sophon_hosting.features.persons.channel_notes import find_notes
 from sophon_hosting.features.persons.person_files import PersonFiles, PersonFolders
 from sophon_hosting.store.contract import HostStore

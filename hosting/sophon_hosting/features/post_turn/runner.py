@@ -32,7 +32,7 @@ from sophon_hosting.features.post_turn.memory_extraction import MemoryExtraction
 from sophon_hosting.features.post_turn.session_summary import summarize_session
 from sophon_hosting.features.post_turn.title_generation import TitleGeneration, fallback_title
 from sophon_hosting.host_chain import place_model_hooks
-from sophon_hosting.runs.audience import audience_of_run, overrides_of_run
+from sophon_hosting.runs.data_owner_and_chat_overrides import audience_of_run, overrides_of_run
 from sophon_hosting.runs.late_judgements import learn_later
 from sophon_hosting.runs.own_text import own_text_of_run
 from sophon_hosting.runs.run_kinds import is_direct_call, is_unattended

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sophon.services import Services
 from sophon.stores.memories.contract import MemoryEntry
-from sophon_hosting.runs.audience import audience_of_run
+from sophon_hosting.runs.data_owner_and_chat_overrides import audience_of_run
 from sophon_hosting.runs.own_text import holds_words_of_others, own_text_of_run
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import Run

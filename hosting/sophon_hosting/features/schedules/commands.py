@@ -13,7 +13,7 @@ from sophon_hosting.cli.console.output import fact_lines, write_result
 from sophon_hosting.cli.operation_commands import Row, list_command, sentence_formatter, show_command
 from sophon_hosting.cli.remote.host_selection import open_client
 from sophon_hosting.features.schedules import operations as schedules
-from sophon_hosting.features.schedules.wording import format_moment
+from sophon_hosting.features.schedules.schedule_text import format_moment
 from sophon_hosting.operations.client import Client
 from sophon_hosting.rendering.control_characters import to_single_line
 

@@ -68,7 +68,7 @@ FEATURE: Final = Feature(
         "sophon_hosting.features.schedules.events:ScheduleChanged",
     ],
     tables=["sophon_hosting.features.schedules.store:ScheduleStore"],
-    person_data=["sophon_hosting.features.schedules.person_data:SCHEDULES"],
+    person_data=["sophon_hosting.features.schedules.person_export:SCHEDULES"],
     sweep=delete_finished_schedules,
     session_prefixes=["heartbeat"],
 )

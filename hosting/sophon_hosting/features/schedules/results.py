@@ -15,7 +15,7 @@ from sophon_hosting.features.schedules.schedule import (
     ScheduleState,
 )
 from sophon_hosting.features.schedules.schedule_service import ScheduleService
-from sophon_hosting.features.schedules.wording import describe_recurrence
+from sophon_hosting.features.schedules.schedule_text import describe_recurrence
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import RunStatus
 

@@ -13,9 +13,9 @@ from sophon.errors import InputError, NotFound
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Misfire, QuietAction, Schedule
+from sophon_hosting.features.schedules.schedule_text import describe_next, describe_recurrence
 from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
-from sophon_hosting.features.schedules.wording import describe_next, describe_recurrence
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run
 

@@ -25,9 +25,9 @@ from sophon_hosting.features.schedules.request_provenance import follows_from_pe
 from sophon_hosting.features.schedules.requests import MAX_TEXT_CHARACTERS, ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.schedule_service import Destination, ScheduleService
+from sophon_hosting.features.schedules.schedule_text import describe_recurrence, format_moment
 from sophon_hosting.features.schedules.settings import SchedulesSettings
 from sophon_hosting.features.schedules.stored_schedules import stored_schedules
-from sophon_hosting.features.schedules.wording import describe_recurrence, format_moment
 from sophon_hosting.store.contract import host_store
 
 GROUP = "schedules"

@@ -9,7 +9,7 @@ from sophon_hosting.client_api.caller import Caller
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable
 from sophon_hosting.client_api.client_message import ClientMessage, Mode
 from sophon_hosting.client_api.off_the_record_errors import OffTheRecordLost, OtherMode
-from sophon_hosting.features.tasks.regeneration import build_regeneration
+from sophon_hosting.features.tasks.message_branches import build_regeneration
 from sophon_hosting.features.tasks.results import TaskReceiptView, receipt_to_json
 from sophon_hosting.features.tasks.sending import check_call, find_accepted, send
 from sophon_hosting.off_the_record.errors import OffTheRecordFull

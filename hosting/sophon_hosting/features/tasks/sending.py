@@ -16,7 +16,7 @@ from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.client_api.user_sessions import SESSION_TRIES, validate_id
 from sophon_hosting.features.attachments.operations import resolve_attachments
 from sophon_hosting.features.sessions.copy_checks import NO_BRANCHES
-from sophon_hosting.features.tasks.regeneration import find_branch
+from sophon_hosting.features.tasks.message_branches import find_branch
 from sophon_hosting.features.tools.usable_tools import list_usable_tools
 from sophon_hosting.observability.trace_id import trace_id_from_traceparent
 from sophon_hosting.operations.shared_subjects import SESSION

@@ -18,16 +18,21 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.programs.doctor import (
     automation_checks,
     backend_checks,
-    checks,
+    chain_and_tool_checks,
+    channel_checks,
     embedding_checks,
     group_checks,
-    learning_checks,
+    http_credential_checks,
     limit_checks,
+    machine_checks,
     memory_checks,
+    provider_checks,
     queue_checks,
+    routing_evidence_checks,
     sandbox_checks,
+    settings_checks,
     start_checks,
-    vault_checks,
+    store_checks,
 )
 from sophon_hosting.programs.doctor.findings import DoctorFinding, failed, ok
 from sophon_hosting.rendering.value_formatting import format_count
@@ -62,23 +67,23 @@ def format_summary(findings: Sequence[DoctorFinding]) -> str:
 
 def run_checks(options: GlobalOptions) -> Iterator[DoctorFinding]:
     """Yield the findings of all checks; stop early if the settings or the services cannot be loaded."""
-    yield checks.check_python()
-    yield checks.check_terminal()
-    yield checks.check_clock(SystemClock())
-    files = checks.check_settings_files(options, os.environ)
+    yield machine_checks.check_python()
+    yield machine_checks.check_terminal()
+    yield machine_checks.check_clock(SystemClock())
+    files = settings_checks.check_settings_files(options, os.environ)
     yield files
     if files.grade == "failed":
         return
     try:
         settings = load_cli_settings(options)
     except SettingsError as error:
-        yield from checks.findings_from_settings_error(error, options, os.environ)
+        yield from settings_checks.findings_from_settings_error(error, options, os.environ)
         return
     yield ok("settings", "valid")
-    yield from checks.check_dangerous_settings(settings, options, os.environ)
+    yield from settings_checks.check_dangerous_settings(settings, options, os.environ)
     yield from sandbox_checks.check_sandbox_paths(settings, options)
-    yield from checks.check_provider_keys(settings, os.environ)
-    yield from vault_checks.check_credentials(settings, os.environ)
+    yield from provider_checks.check_provider_keys(settings, os.environ)
+    yield from http_credential_checks.check_credentials(settings, os.environ)
     yield from _check_services(options, settings)
 
 
@@ -89,20 +94,20 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
         for line in str(error).splitlines():
             yield failed("services", line, "correct the setting named in the message")
         return
-    yield from checks.check_providers(services, os.environ)
+    yield from provider_checks.check_providers(services, os.environ)
     yield from limit_checks.check_prices(services)
     yield limit_checks.check_time_limits(settings)
-    yield checks.check_capabilities(services)
+    yield provider_checks.check_capabilities(services)
     yield embedding_checks.check_embedder(settings)
-    chain = checks.check_chain(services)
+    chain = chain_and_tool_checks.check_chain(services)
     yield chain
     start = start_checks.check_start(services, os.environ)  # it adds the tools that only a host has
-    yield checks.check_tools(services)
+    yield chain_and_tool_checks.check_tools(services)
     yield from automation_checks.check_folders(settings, options.settings_folder)
     if (agents := automation_checks.check_agents(services)) is not None:
         yield agents
-    yield checks.check_files_root(services)
-    yield from checks.check_commands(services)
+    yield chain_and_tool_checks.check_files_root(services)
+    yield from chain_and_tool_checks.check_commands(services)
     yield from sandbox_checks.check_skill_programs(services)
     if sandbox_checks.needs_sandbox(services):
         yield from sandbox_checks.check_sandbox(services, asyncio.run(probe_sandbox(settings.guards.sandbox.program)))
@@ -110,12 +115,12 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
     yield start_checks.check_address(services, settings, os.environ)
     yield from asyncio.run(_check_store(services))
     if all(each.grade == "ok" for each in start):
-        yield from asyncio.run(checks.check_channels(services, os.environ))
+        yield from asyncio.run(channel_checks.check_channels(services, os.environ))
 
 
 async def _check_store(services: Services) -> list[DoctorFinding]:
     try:
-        store = await checks.check_store(services)
+        store = await store_checks.check_store(services)
         if store.grade == "failed":
             return [store, *await _check_engines(services, 1)]
         processes, count = await group_checks.check_processes(services)
@@ -124,7 +129,7 @@ async def _check_store(services: Services) -> list[DoctorFinding]:
             *processes,
             await memory_checks.check_memory_index(services),
             *await automation_checks.check_automation(services),
-            *([learning] if (learning := await learning_checks.check_learning(services)) else ()),
+            *([learning] if (learning := await routing_evidence_checks.check_learning(services)) else ()),
             *await _check_engines(services, count),
             *await queue_checks.check_queue(services),
         ]

@@ -1,1 +1,1 @@
-"""AgenticLoop and its parts: the loop detector with its rules, and the judgement of a round before its calls run."""
+"""AgenticLoop and its parts: the loop detector with its counts and texts, and which calls of a round may run."""

@@ -16,7 +16,7 @@ from sophon.messages import Message, Response, ToolCall
 from sophon.tools.result_limit import append_note, limit_result
 from sophon_middlewares.inner.agentic_loop.loop_detector import LoopDetector, LoopLimits, call_key, comparable_result
 from sophon_middlewares.inner.agentic_loop.loop_end import report_loop_end
-from sophon_middlewares.inner.agentic_loop.round_judgement import RoundVerdict, judge_round
+from sophon_middlewares.inner.agentic_loop.runnable_calls import RoundVerdict, judge_round
 from sophon_middlewares.inner.llm_invoker.reply import (
     append_reply,
     end_turn,

@@ -31,22 +31,24 @@ from sophon.messages import ToolCall
 from sophon.tools.result_masking import mask_ids_and_times
 from sophon.tools.tool import Tool
 from sophon.tools.untrusted_text import unfence_text
-from sophon_middlewares.inner.agentic_loop.loop_detector_rules import (
+from sophon_middlewares.inner.agentic_loop.loop_texts import (
     ALTERNATION_WARNING,
+    alternation_refusal,
+    cycle_refusal,
+    overuse_text,
+    refusal_text,
+    unusable_text,
+    warning_text,
+)
+from sophon_middlewares.inner.agentic_loop.repetition_counts import (
     OVERUSE,
     VETO,
     ObservedCall,
-    alternation_refusal,
     count_alternation,
     count_without_progress,
-    cycle_refusal,
     find_alternation,
-    overuse_text,
     reaches,
-    refusal_text,
     repeats_result,
-    unusable_text,
-    warning_text,
 )
 
 LoopLevel: TypeAlias = Literal["none", "warning", "critical", "breaker"]

@@ -7,7 +7,11 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.messages import ToolCall
 from sophon_middlewares.outer.prompt_tool_bridge.skill_call_arguments import ParameterTypes, parse_skill_call
-from sophon_middlewares.outer.prompt_tool_bridge.skill_call_candidate import Match, SkillCallCandidate, match_opening
+from sophon_middlewares.outer.prompt_tool_bridge.skill_call_fallback_forms import (
+    Match,
+    SkillCallCandidate,
+    match_opening,
+)
 from sophon_middlewares.outer.prompt_tool_bridge.text_without_tags import VisibleTextBuffer
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_block_end import MAX_BLOCK_CHARACTERS
 from sophon_middlewares.outer.prompt_tool_bridge.tool_tags import SKILL_TAGS

@@ -27,13 +27,13 @@ from sophon.models.providers.openai.response_accumulator import (
     parse_json_object,
 )
 from sophon.models.providers.openai.tool_call_assembly import parse_tool_arguments
+from sophon.models.providers.openai_turn_alternation import SEPARATOR
 from sophon.models.providers.provider_http_error import (
     ProviderHttpError,
     http_error_from_payload,
     http_error_from_response,
 )
 from sophon.models.providers.third_party_json import as_count, as_mapping, as_text
-from sophon.models.providers.turn_alternation import SEPARATOR
 from sophon.tools.tool import Tool
 
 log = logging.getLogger("sophon")

@@ -21,7 +21,7 @@ from sophon.models.providers.openai.request import (
     tool_to_json,
 )
 from sophon.models.providers.openai.response_accumulator import STREAM_CUT_MESSAGE, ResponseAccumulator
-from sophon.models.providers.turn_alternation import merge_messages
+from sophon.models.providers.openai_turn_alternation import merge_messages
 from sophon.models.reply_size import MAX_REPLY_BYTES
 from sophon.traces.trace_context import HEADER, find_traceparent
 

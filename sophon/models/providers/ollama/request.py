@@ -15,9 +15,9 @@ from sophon.models.providers.openai.request import (
     should_stream,
     to_json_bytes,
 )
+from sophon.models.providers.openai_turn_alternation import merge_messages
 from sophon.models.providers.request_parts import arguments_to_json, limit_output
 from sophon.models.providers.third_party_json import as_text
-from sophon.models.providers.turn_alternation import merge_messages
 from sophon.tools.tool import to_wire_name
 
 THINKING_FIELD = "thinking"

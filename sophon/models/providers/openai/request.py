@@ -17,7 +17,7 @@ from sophon.models.model import ModelInfo, ModelRequest
 from sophon.models.providers.openai.dialect import OpenAIDialect, ToolSchema, dialect_for_model
 from sophon.models.providers.openai.reasoning import CALL_FIELDS, FILLING, RETURNED_TEXT_FIELD, fields_to_return
 from sophon.models.providers.openai.tool_schema import to_openapi_function, without_meta_keywords
-from sophon.models.providers.turn_alternation import alternation_class, merge_messages
+from sophon.models.providers.openai_turn_alternation import alternation_class, merge_messages
 from sophon.tools.tool import Tool, to_wire_name
 
 MAX_CACHED_TOOLS = 4096

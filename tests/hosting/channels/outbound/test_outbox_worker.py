@@ -20,8 +20,8 @@ from sophon_channels.contract import (
 )
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.outbound.delivery_rules import MAX_ENTRY_AGE
 from sophon_hosting.channels.outbound.outbox_worker import OUTBOX_POLL_SECONDS, OutboxWorker
+from sophon_hosting.channels.outbound.retry_rules import MAX_ENTRY_AGE
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 

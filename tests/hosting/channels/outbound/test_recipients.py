@@ -9,8 +9,8 @@ from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, IdentityChanged, SendUndeliverable
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import SyntheticChannel
+from sophon_hosting.channels.direct_chat_recipients import RECIPIENT_CHANGED, RecipientAddresses, list_addresses
 from sophon_hosting.channels.identity_links import IdentityLink
-from sophon_hosting.channels.recipients import RECIPIENT_CHANGED, RecipientAddresses, list_addresses
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from tests.hosting.channels.inbound.test_identities import ADA, ADA_NUMBER, EVE, LISTED, NEW_NUMBER, deliver, written
 

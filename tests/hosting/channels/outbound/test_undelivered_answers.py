@@ -11,7 +11,7 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.outbound_entry import OutboundEntry
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels import connected_channel
-from sophon_hosting.channels.outbound import delivery_rules, undelivered_answers
+from sophon_hosting.channels.outbound import retry_rules, undelivered_answers
 from sophon_hosting.store.sql_host_store import SqlHostStore
 
 GONE = SendUndeliverable("403: blocked", is_chat_gone=True)
@@ -84,7 +84,7 @@ async def test_a_message_that_the_platform_rejects_is_told_at_once(start) -> Non
 
 
 async def test_an_answer_in_doubt_is_told_as_that(start, monkeypatch) -> None:
-    monkeypatch.setattr(delivery_rules, "AMBIGUOUS_DELAYS", (delivery_rules.AMBIGUOUS_DELAYS[0] * 0,))
+    monkeypatch.setattr(retry_rules, "AMBIGUOUS_DELAYS", (retry_rules.AMBIGUOUS_DELAYS[0] * 0,))
     running = await start()
     running.channel.send_results.extend([SendAmbiguous("no answer")] * 2)
     await lost(running, SendAmbiguous("no answer"))
@@ -147,7 +147,7 @@ async def test_a_credential_that_was_replaced_is_noticed_and_the_error_is_logged
 def test_the_attempts_after_a_rejected_credential_are_minutes_apart_and_never_an_hour(
     rejections: int, seconds: float
 ) -> None:
-    assert delivery_rules.credential_delay(rejections) == seconds
+    assert retry_rules.credential_delay(rejections) == seconds
 
 
 @pytest.mark.parametrize(

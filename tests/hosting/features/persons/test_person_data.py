@@ -11,7 +11,7 @@ from sophon.stores.sql.store_part import StorePart
 from sophon.testing import VirtualClock
 from sophon_hosting.features import registry
 from sophon_hosting.features.feature import Feature
-from sophon_hosting.features.person_data import PersonData
+from sophon_hosting.features.person_export_items import PersonData
 from sophon_hosting.features.persons.export import PersonExport
 from sophon_hosting.features.persons.person_files import PersonFolders
 from sophon_hosting.features.persons.person_import import import_person

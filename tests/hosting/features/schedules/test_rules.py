@@ -9,7 +9,7 @@ from sophon_hosting.features.schedules.misfires import choose_firings
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.quiet_hours import check_quiet_hours, find_quiet_end
 from sophon_hosting.features.schedules.schedule import Misfire
-from sophon_hosting.features.schedules.wording import describe_next, describe_recurrence
+from sophon_hosting.features.schedules.schedule_text import describe_next, describe_recurrence
 
 T0 = datetime(2026, 11, 23, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from sophon._python.rate_limited_log import RateLimitedLog
 from sophon_channels.webhook_body import WebhookBodyReader
-from sophon_hosting.http.connections.request_limits import WEBHOOK_BODY_SECONDS
+from sophon_hosting.http.connections.connection_middlewares import WEBHOOK_BODY_SECONDS
 from tests.hosting.http.connections.test_http_connection import PATIENCE_SECONDS, closed, connect, received
 from tests.loop_time import LoopTime
 

@@ -8,7 +8,7 @@ import pytest
 from sophon import Services, tool
 from sophon.processes.sandbox_policy import Sandbox
 from sophon.skills.catalog import SkillCatalog
-from sophon_hosting.programs.doctor.checks import check_commands
+from sophon_hosting.programs.doctor.chain_and_tool_checks import check_commands
 from sophon_hosting.programs.doctor.findings import DoctorFinding
 from sophon_hosting.programs.doctor.sandbox_checks import (
     SANDBOX_FIX,

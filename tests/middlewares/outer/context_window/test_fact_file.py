@@ -15,7 +15,7 @@ from sophon_middlewares.chains import openparallax
 from sophon_middlewares.chains.published_constants import OPENPARALLAX
 from sophon_middlewares.memory.memory import Memory
 from sophon_middlewares.outer.context_window.fact_flush import select_text
-from sophon_middlewares.stages.published_settings import complete_settings
+from sophon_middlewares.stages.chain_defaults import complete_settings
 
 FACT = "Ada lives in Oslo."
 

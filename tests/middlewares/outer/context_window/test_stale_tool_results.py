@@ -17,7 +17,7 @@ from sophon_middlewares.outer.context_window.stale_tool_results import (
     replace_results,
 )
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
-from sophon_middlewares.stages.published_settings import complete_settings
+from sophon_middlewares.stages.chain_defaults import complete_settings
 
 LONG = "word " * 400
 

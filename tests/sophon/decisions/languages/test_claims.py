@@ -2,8 +2,8 @@
 
 import pytest
 
+from sophon.decisions.action_claim_correction import announce, remove_false_claims
 from sophon.decisions.actions_taken import Action
-from sophon.decisions.false_action_claims import announce, remove_false_claims
 
 WRITTEN = Action("files.write", {}, "done", has_effects=True)
 

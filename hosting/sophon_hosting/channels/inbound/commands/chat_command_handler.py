@@ -17,16 +17,16 @@ from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.argument_edit_dialogues import EditDialogues
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.direct_chat_recipients import recipient_in_chat
 from sophon_hosting.channels.effective_chat_overrides import EffectiveChatOverrides, find_model
 from sophon_hosting.channels.inbound.commands.command_request import ChatCommandRequest
 from sophon_hosting.channels.inbound.commands.override_commands import OverrideCommands, require_feature
 from sophon_hosting.channels.outbound.message_entries import OutboundWriter
 from sophon_hosting.channels.outbound.undelivered_answers import UndeliveredAnswers
-from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.rendering.value_formatting import format_usage_cost
-from sophon_hosting.runs.audience import OVERRIDES, overrides_to_origin
+from sophon_hosting.runs.data_owner_and_chat_overrides import OVERRIDES, overrides_to_origin
 from sophon_hosting.runs.run_kinds import is_direct_call
 from sophon_hosting.store.contract import host_store
 from sophon_hosting.store.runs.contract import Run

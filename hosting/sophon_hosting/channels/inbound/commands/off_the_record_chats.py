@@ -34,7 +34,7 @@ from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
 from sophon_hosting.off_the_record.errors import OffTheRecordFull
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.errors import TryLater
-from sophon_hosting.runs.audience import overrides_to_origin
+from sophon_hosting.runs.data_owner_and_chat_overrides import overrides_to_origin
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.contract import HostStore, host_store

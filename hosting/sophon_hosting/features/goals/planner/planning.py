@@ -28,7 +28,7 @@ from sophon_hosting.features.goals.planner.planner_prompts import (
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.host_chain import place_model_hooks
-from sophon_hosting.runs.audience import audience_of_run
+from sophon_hosting.runs.data_owner_and_chat_overrides import audience_of_run
 from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.outer.budget.budget import Budget
 from sophon_middlewares.outer.capability_routing.capability_routing import CapabilityRouting

@@ -7,7 +7,7 @@ from sophon.clock import Clock
 from sophon.messages import ToolCall
 from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.features.goals.rules.goal import Goal
-from sophon_hosting.features.goals.rules.next_step import StepOutcome
+from sophon_hosting.features.goals.rules.goal_progress import StepOutcome
 from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.features.goals.steps.step_option import GOAL
 from sophon_hosting.features.goals.steps.step_text import (

@@ -13,13 +13,13 @@ from sophon_hosting.features.goals.goal_host import GoalHost
 from sophon_hosting.features.goals.goal_writer import GoalSaver
 from sophon_hosting.features.goals.governor import Resource, ResourceGovernor, find_agent_refusal
 from sophon_hosting.features.goals.rules.goal import Goal
-from sophon_hosting.features.goals.rules.next_step import StepOutcome, apply_outcome
+from sophon_hosting.features.goals.rules.goal_progress import StepOutcome, apply_outcome
 from sophon_hosting.features.goals.rules.task_graph import list_running, replace_node
 from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.steps.step_runs import build_step_request, find_cut_off, read_outcome
 from sophon_hosting.queue.errors import TryLater
-from sophon_hosting.runs.audience import audience_of_run
+from sophon_hosting.runs.data_owner_and_chat_overrides import audience_of_run
 from sophon_hosting.store.contract import HostStore, host_store
 from sophon_hosting.store.runs.contract import Run
 

@@ -1,4 +1,4 @@
-"""Address of a server, and what a connected one says about itself."""
+"""Address of an MCP server: a command with its environment, or a URL with headers."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,13 +25,3 @@ class ServerAddress:
     call_seconds: float = 60.0
     protocol: Protocol = "auto"
     asks: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ServerFacts:
-    """What a server says about itself: version of the protocol, its software, and which features it has."""
-
-    protocol: str
-    software: str
-    has_resources: bool
-    has_prompts: bool

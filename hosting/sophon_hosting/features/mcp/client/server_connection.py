@@ -38,6 +38,7 @@ from mcp_types.methods import is_input_required
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon._version import __version__
 from sophon.errors import ToolError
 from sophon.failure_log import log_failure
@@ -52,7 +53,7 @@ from sophon_hosting.features.mcp.client.resource_and_prompt_text import (
     resources_to_text,
     result_to_text,
 )
-from sophon_hosting.features.mcp.client.server_address import ServerAddress, ServerFacts
+from sophon_hosting.features.mcp.client.server_address import ServerAddress
 from sophon_hosting.features.mcp.client.server_call import ServerCall
 from sophon_hosting.features.mcp.client.stdio_transport import open_stdio
 from sophon_hosting.features.mcp.client.tolerant_stream import TolerantStream
@@ -126,6 +127,16 @@ class ElicitationRequests:
             log.info("a question of an MCP server was declined: it belongs to no single turn")
             return None
         return self._calls[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What a server says about itself: version of the protocol, its software, and which features it has."""
+
+    protocol: str
+    software: str
+    has_resources: bool
+    has_prompts: bool
 
 
 class ServerConnection:

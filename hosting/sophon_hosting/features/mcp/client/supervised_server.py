@@ -31,8 +31,8 @@ from sophon_hosting.features.mcp.client.tool_rows import describe_dropped, descr
 from sophon_hosting.features.mcp.settings import McpServerSettings
 
 if TYPE_CHECKING:
-    from sophon_hosting.features.mcp.client.server_address import ServerAddress, ServerFacts
-    from sophon_hosting.features.mcp.client.server_connection import ServerConnection
+    from sophon_hosting.features.mcp.client.server_address import ServerAddress
+    from sophon_hosting.features.mcp.client.server_connection import ServerConnection, ServerFacts
     from sophon_hosting.features.mcp.client.server_tools import Request
 
 log = logging.getLogger("sophon")

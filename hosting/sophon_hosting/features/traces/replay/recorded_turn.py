@@ -13,7 +13,7 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon.tools.untrusted_text import ExternalText
 from sophon.traces.trace import Trace
 from sophon_hosting.events.large_fields import referenced_text_id
-from sophon_hosting.runs.audience import RunAudience, audience_of_run
+from sophon_hosting.runs.data_owner_and_chat_overrides import RunAudience, audience_of_run
 from sophon_hosting.runs.run_kinds import is_direct_call
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.events.logged_event import LoggedEvent

@@ -44,7 +44,7 @@ from sophon_hosting.programs.chat.rendering.event_formatting import (
 )
 from sophon_hosting.programs.chat.rendering.terminal_writer import MARGIN, TerminalWriter
 from sophon_hosting.rendering.control_characters import escape_control_characters
-from sophon_hosting.rendering.stream_resets import SentText
+from sophon_hosting.rendering.sent_text import SentText
 from sophon_hosting.rendering.value_formatting import format_arguments
 
 

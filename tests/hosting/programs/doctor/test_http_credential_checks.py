@@ -4,7 +4,7 @@ from typing import Any
 
 from sophon.settings import Settings
 from sophon_hosting.programs.doctor.findings import DoctorFinding
-from sophon_hosting.programs.doctor.vault_checks import check_credentials
+from sophon_hosting.programs.doctor.http_credential_checks import check_credentials
 
 TOKEN = "sesame-open-1234"
 SEVERAL = [{"Id": "anna", "Token": "anna-token-0123456789"}, {"Id": "ben", "Token": "ben-token-01234567890"}]

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sophon_hosting.features.goals.rules.budget import GoalBudget
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.stored_goals import stored_goals
-from sophon_hosting.features.person_data import ALL, PersonData
+from sophon_hosting.features.person_export_items import ALL, PersonData
 from sophon_hosting.store.contract import HostStore
 
 

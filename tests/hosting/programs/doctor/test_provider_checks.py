@@ -5,7 +5,7 @@ import pytest
 from sophon import Services
 from sophon.models.gateway.provider import Provider
 from sophon.testing import FunctionModel
-from sophon_hosting.programs.doctor.checks import check_capabilities
+from sophon_hosting.programs.doctor.provider_checks import check_capabilities
 
 
 async def answer(request: object) -> str:

@@ -1,4 +1,4 @@
-"""Turn repair for providers that require user and assistant to alternate, and messages that are not empty.
+"""Turn repair for OpenAI-compatible providers, Ollama and litellm: user and assistant alternate, no message is empty.
 
 The messages of a failed or stopped turn have no answer after them, so two messages of the user follow each other. The
 chat templates of many local models reject that, and Anthropic rejects an empty text.

@@ -3,7 +3,7 @@
 import pytest
 
 from sophon.events import StreamChunk
-from sophon_hosting.rendering.stream_resets import SentText
+from sophon_hosting.rendering.sent_text import SentText
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sophon.errors import IllegalTransition, InputError
 from sophon_hosting.features.goals.rules.budget import GoalBudget, GoalSpending
 from sophon_hosting.features.goals.rules.goal import Goal
-from sophon_hosting.features.goals.rules.next_step import (
+from sophon_hosting.features.goals.rules.goal_progress import (
     STEPS_PER_TICK,
     StepEnding,
     StepOutcome,

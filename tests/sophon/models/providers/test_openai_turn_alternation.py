@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.messages import Message, ToolCall
-from sophon.models.providers.turn_alternation import merge_messages
+from sophon.models.providers.openai_turn_alternation import merge_messages
 
 CALL = Message("assistant", "", [ToolCall("c", "look")])
 SYSTEM = Message("system", "s")

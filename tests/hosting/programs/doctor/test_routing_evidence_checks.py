@@ -7,7 +7,7 @@ import pytest
 from sophon import Services
 from sophon.stores.route_averages.route_average import RouteObservation
 from sophon_hosting.programs.doctor.findings import DoctorFinding
-from sophon_hosting.programs.doctor.learning_checks import check_learning
+from sophon_hosting.programs.doctor.routing_evidence_checks import check_learning
 
 
 async def check(settings: dict[str, Any], *judged: RouteObservation) -> DoctorFinding | None:

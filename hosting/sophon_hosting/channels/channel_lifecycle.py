@@ -21,8 +21,8 @@ log = logging.getLogger("sophon")
 HINT_PREFIX = "attach:"
 
 
-class ChannelSupervisor:
-    """Supervisor of all channels of a host: connects each, and starts and stops it.
+class ChannelLifecycle:
+    """Life cycle of all channels of a host: connects each, and starts and stops it.
 
     `notices` are shown besides those of blocked calls.
     """

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, get_args
 
-from sophon_hosting.features.person_data import PersonData, to_json
+from sophon_hosting.features.person_export_items import PersonData, to_json
 from sophon_hosting.features.schedules.occurrences import Recurrence
 from sophon_hosting.features.schedules.quiet_hours import check_quiet_hours
 from sophon_hosting.features.schedules.schedule import Misfire, QuietAction, Schedule, ScheduleKind

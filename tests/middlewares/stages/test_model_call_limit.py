@@ -6,7 +6,7 @@ from sophon import ModelRequest, ModelResponse, Pipeline, Services, ToolCall
 from sophon.decisions.work_classes import find_work_class
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, LlmInvoker, SessionEvents, ToolExecution
-from sophon_middlewares.stages.call_limit import RequestBudget
+from sophon_middlewares.stages.model_call_limit import RequestBudget
 
 
 @pytest.mark.parametrize(

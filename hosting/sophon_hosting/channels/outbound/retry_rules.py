@@ -1,4 +1,4 @@
-"""Rules of delivery: when an entry is sent again, and when it is given up. Pure."""
+"""Retry rules of outbound entries: when an entry is sent again, and when it is given up. Pure."""
 
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias

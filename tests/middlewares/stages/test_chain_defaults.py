@@ -6,7 +6,7 @@ from sophon import Context, Next, Pipeline, Response, Services
 from sophon.context import Step
 from sophon.settings import Settings
 from sophon_middlewares.chains.published_constants import DEFAULTS as CONSTANTS
-from sophon_middlewares.stages.published_settings import ChainDefaults, complete_settings
+from sophon_middlewares.stages.chain_defaults import ChainDefaults, complete_settings
 
 DEFAULTS = {"tools": {"max_parallel": 3}, "budget": {"turn": {"tool_calls": 7}}}
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.channels.outbound.delivery_rules import (
+from sophon_hosting.channels.outbound.retry_rules import (
     MAX_AMBIGUOUS_ATTEMPTS,
     MAX_DOUBTFUL_SENDS,
     MAX_ENTRY_AGE,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sophon.models.providers.private_servers import is_private_server
+from sophon.models.providers.free_private_servers import is_private_server
 
 
 @pytest.mark.parametrize(

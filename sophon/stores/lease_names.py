@@ -1,4 +1,0 @@
-"""Names of leases that the store itself asks for."""
-
-HOST_PREFIX = "host:"
-"""Prefix of the leases that live host processes hold."""
