@@ -7,8 +7,8 @@ Each module stays because its absence is felt (`python -m tests.bench import_tim
 - `lazy_pattern`: regular expressions that are compiled at first use. 41 ms of the import of a chain, 60 ms of a host.
 - `lazy_names`: names of a package that are imported when they are asked for: `import sophon` takes 10 ms, and not
   150.
-- `plain_values`: acceptance of settings that are plainly valid. It buys the 180 ms in which pydantic builds its
-  validator of all settings.
-- `value_rules`: the limits of a value as an annotation, which both `plain_values` and pydantic read.
+- `validation_without_pydantic`: acceptance of settings that are plainly valid. It buys the 180 ms in which pydantic
+  builds its validator of all settings.
+- `value_rules`: the limits of a value as an annotation, which both `validation_without_pydantic` and pydantic read.
 - `task_groups`: a backport for Python before 3.13, where a handled failure in a task group would cancel the turn.
 """

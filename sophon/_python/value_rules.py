@@ -1,6 +1,7 @@
 """Rules of validated values as annotations that load pydantic only when a value is validated.
 
-They state the limits of a setting once, for `plain_values` and for pydantic, and buy the time that the former does.
+They state the limits of a setting once, for `validation_without_pydantic` and for pydantic, and buy the time that the
+former does.
 """
 
 from collections.abc import Callable, Mapping

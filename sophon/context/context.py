@@ -13,9 +13,9 @@ from sophon.cancellation import Cancellation
 from sophon.clock import Stopwatch
 from sophon.context.message_list import MessageList
 from sophon.context.scoped_hooks import AddedHook, PushedLayers, no_function
-from sophon.context.services import TurnServices
 from sophon.context.state import Step, TurnState
 from sophon.context.tool_limiter import ToolLimiter
+from sophon.context.turn_services import TurnServices
 from sophon.errors import ChainError
 from sophon.events.base import Event
 from sophon.events.tools import ToolCallCompleted

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sophon.context.services import TurnServices
     from sophon.context.state import TurnState
+    from sophon.context.turn_services import TurnServices
 
 
 def drop_void_grants(turn: "TurnState", services: "TurnServices") -> None:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from sophon.context.services import TurnServices
+from sophon.context.turn_services import TurnServices
 from sophon.stores.contract import Store
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from sophon.security.action_types import find_action_type
 from sophon.security.redaction.text_redaction import cut_redacted, redact_and_cut
 from sophon.stores.audit.audit_event import AuditEvent, AuditKind
 from sophon.tools.untrusted_text import unfence_text
-from sophon_middlewares.guards.judgement import (
+from sophon_middlewares.guards.guard import (
     GUARD_FAILED,
     Judgement,
     Verdict,

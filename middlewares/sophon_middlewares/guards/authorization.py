@@ -6,7 +6,7 @@ from sophon.events import GuardVerdict
 from sophon.messages import ToolCall
 from sophon.security import describe_error
 from sophon.turn.permissions import ToolPermissions, find_tool_permissions
-from sophon_middlewares.guards.judgement import (
+from sophon_middlewares.guards.guard import (
     GUARD_FAILED,
     Guard,
     Judgement,

@@ -11,7 +11,7 @@ from sophon.extensions import Key
 from sophon.messages import ToolCall
 from sophon.security.action_types import find_action_type
 from sophon.security.file_access import find_file_accesses
-from sophon_middlewares.guards.judgement import Guard, Judgement, block_at_execution
+from sophon_middlewares.guards.guard import Guard, Judgement, block_at_execution
 from sophon_middlewares.tool_calls.escalations import get_round_values
 
 PROPOSED: Key[dict[str, tuple[str, str]]] = Key(

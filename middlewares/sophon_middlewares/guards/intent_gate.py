@@ -7,7 +7,7 @@ from sophon.decisions.intent_families import find_family
 from sophon.messages import ToolCall
 from sophon.risk import Risk
 from sophon.turn.provenance import list_person_texts
-from sophon_middlewares.guards.judgement import Guard, Judgement
+from sophon_middlewares.guards.guard import Guard, Judgement
 from sophon_middlewares.tool_calls.fast_path_call import is_fast_path
 from sophon_middlewares.tool_calls.recent_tools import list_recent_tools
 

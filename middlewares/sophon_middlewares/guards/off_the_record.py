@@ -4,7 +4,7 @@ from sophon.context import Context
 from sophon.messages import ToolCall
 from sophon.security.off_the_record_tools import describe_refusal, find_off_the_record_refusal
 from sophon.tools.declared_action_types import acts_despite_name
-from sophon_middlewares.guards.judgement import Guard, Judgement
+from sophon_middlewares.guards.guard import Guard, Judgement
 
 RULE = "off_the_record"
 

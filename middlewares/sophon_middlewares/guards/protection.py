@@ -24,8 +24,8 @@ from sophon.services import Services
 from sophon.settings.host_files import find_protected_roots
 from sophon.tools.declared_action_types import list_action_types
 from sophon.tools.truncation import truncate
+from sophon_middlewares.guards.guard import Guard, Judgement
 from sophon_middlewares.guards.guard_description import RuleTable
-from sophon_middlewares.guards.judgement import Guard, Judgement
 from sophon_middlewares.tool_calls.escalations import get_round_values
 
 _DEMANDED: Key[dict[str, int]] = Key("shield.demanded_tiers", dump=dict, load=dict)

@@ -16,7 +16,7 @@ from sophon.security.sliding_windows import RateExceeded, Reservation, round_up_
 from sophon.security.sliding_windows import RateLimit as Limit
 from sophon.settings.sections.rate_limits import RateLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent
-from sophon_middlewares.guards.judgement import Guard, Judgement, announce_judgement, block_at_execution
+from sophon_middlewares.guards.guard import Guard, Judgement, announce_judgement, block_at_execution
 from sophon_middlewares.tool_calls.escalations import get_round_values
 
 HOUR_SECONDS = 3600.0

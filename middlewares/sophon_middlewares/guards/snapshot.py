@@ -15,7 +15,7 @@ from sophon.snapshots.archive import SnapshotArchive, find_excess
 from sophon.snapshots.targets import find_target_paths, find_written_accesses, may_write_file
 from sophon.stores.snapshots.stored_snapshot import SnapshotEvent, SnapshotFile
 from sophon.tools.declared_action_types import list_action_types
-from sophon_middlewares.guards.judgement import Guard, Judgement, block_at_execution
+from sophon_middlewares.guards.guard import Guard, Judgement, block_at_execution
 from sophon_middlewares.tool_calls.escalations import get_round_values
 
 log = logging.getLogger("sophon.guards")

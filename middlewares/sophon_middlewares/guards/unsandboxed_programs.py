@@ -8,7 +8,7 @@ from sophon.context import Context
 from sophon.extensions import Key
 from sophon.messages import ToolCall
 from sophon.processes.sandbox_probe import probe_sandbox
-from sophon_middlewares.guards.judgement import Guard, Judgement
+from sophon_middlewares.guards.guard import Guard, Judgement
 from sophon_middlewares.tool_calls.escalations import get_round_values
 
 NO_SANDBOX = "no_sandbox"

@@ -49,7 +49,7 @@ class Secret:
 
     @classmethod
     def accept_plain(cls, value: object) -> "Secret":
-        """See `sophon._python.plain_values`."""
+        """See `sophon._python.validation_without_pydantic`."""
         return cls.parse(value)
 
     @property

@@ -22,7 +22,7 @@ from typing import (
     get_origin,
 )
 
-from sophon._python.plain_values import Accept, NotPlain, build_acceptor
+from sophon._python.validation_without_pydantic import Accept, NotPlain, build_acceptor
 from sophon.settings.types.json_type_checks import is_mapping
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ import json
 from sophon import Context, Risk, Services, ToolCall, tool
 from sophon.testing import ScriptedModel
 from sophon_middlewares.guards.audit import Audit
+from sophon_middlewares.guards.guard import Judgement
 from sophon_middlewares.guards.integrity import Integrity
-from sophon_middlewares.guards.judgement import Judgement
 from sophon_middlewares.guards.protection import Protection
 from sophon_middlewares.guards.rate_limit import RateLimit
 from sophon_middlewares.guards.snapshot import Snapshot
 from tests.middlewares.guards.conftest import GuardedTurn
-from tests.middlewares.guards.test_judgement import Guard
+from tests.middlewares.guards.test_guard import Guard
 
 
 @tool(risk=Risk.MEDIUM)

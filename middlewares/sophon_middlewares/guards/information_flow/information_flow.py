@@ -24,6 +24,7 @@ from sophon.tools.declared_action_types import find_trusted_action_type, is_buil
 from sophon.tools.tool import Tool
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 from sophon.turn.provenance import list_person_texts
+from sophon_middlewares.guards.guard import Guard, Judgement, announce_judgement, format_block
 from sophon_middlewares.guards.information_flow.session_taint import (
     LOADED,
     build_file_labels,
@@ -35,7 +36,6 @@ from sophon_middlewares.guards.information_flow.session_taint import (
     load_session_taint,
     raise_session_taint,
 )
-from sophon_middlewares.guards.judgement import Guard, Judgement, announce_judgement, format_block
 from sophon_middlewares.tool_calls.escalations import get_round_values
 
 _RULES: Key[dict[str, str]] = Key("information_flow.rules", dump=dict, load=dict)

@@ -11,7 +11,7 @@ from sophon.context import Context
 from sophon.messages import ToolCall, to_canonical_json
 from sophon.security.redaction.marker_writes import MarkerWrite, find_marker_writes, loses_secret, may_hold_marker
 from sophon.tools.declared_action_types import list_action_types
-from sophon_middlewares.guards.judgement import Guard, Judgement
+from sophon_middlewares.guards.guard import Guard, Judgement
 from sophon_middlewares.guards.redaction.model_redaction import redact_turn
 
 MAX_FILE_BYTES = 10_000_000

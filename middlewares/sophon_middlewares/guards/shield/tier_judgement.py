@@ -15,7 +15,7 @@ from sophon.security.shield.shield_tiers import EVALUATOR, PERSON, Action, TierV
 from sophon.security.shield.verdict_cache import VerdictCache
 from sophon.security.sliding_windows import RateLimit
 from sophon.tools.declared_action_types import list_action_types
-from sophon_middlewares.guards.judgement import PASSED, Judgement
+from sophon_middlewares.guards.guard import PASSED, Judgement
 from sophon_middlewares.guards.protection import find_demanded_tier
 from sophon_middlewares.guards.shield.evaluator import evaluate
 from sophon_middlewares.inner.approval.approval import is_asked_by_risk

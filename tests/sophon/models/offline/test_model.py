@@ -9,7 +9,7 @@ from sophon.messages import Message
 from sophon.models.call_cost import cost_micros
 from sophon.models.model import ModelRequest
 from sophon.models.offline import OfflineModel
-from sophon_middlewares.guards.judgement import Judgement, format_block
+from sophon_middlewares.guards.guard import Judgement, format_block
 
 NOTE = "I am Sophon's offline model"
 

@@ -10,10 +10,10 @@ from sophon import Context, Decision, Middleware, Risk, ToolCall, tool
 from sophon.approvals import ApprovalRequest
 from sophon.events import ApprovalRequested, GuardVerdict, ToolCallCompleted
 from sophon.testing import EventRecorder
+from sophon_middlewares.guards.guard import Guard as BaseGuard
+from sophon_middlewares.guards.guard import Judgement
 from sophon_middlewares.guards.information_flow.information_flow import InformationFlow
 from sophon_middlewares.guards.integrity import Integrity
-from sophon_middlewares.guards.judgement import Guard as BaseGuard
-from sophon_middlewares.guards.judgement import Judgement
 from sophon_middlewares.guards.protection import Protection
 from sophon_middlewares.guards.redaction.redaction import Redaction
 from sophon_middlewares.guards.shield.shield import Shield
