@@ -6,9 +6,11 @@ that a host stores traces apart, soon after they were emitted. Secrets in the te
 event is made.
 """
 
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from sophon.errors import SettingsError
 from sophon.events.agents import AgentSelected, AgentState, SubAgentChanged
 from sophon.events.approvals import ApprovalRequested, ApprovalResolved, GuardDecision, GuardVerdict
 from sophon.events.base import Emit, Event, EventSink, NullEventSink, event_from_wire, event_type, event_types
@@ -48,7 +50,8 @@ if not TYPE_CHECKING:  # a type checker is to find a name that there is not
     def __getattr__(name: str) -> type[Event]:
         """Return an event of a feature, as `GoalChanged`: all events can be imported from here."""
         if name[:1].isupper():
-            import_module(FEATURES).load_features()
+            with suppress(SettingsError):  # of a package that cannot be loaded; a host says so when it starts
+                import_module(FEATURES).load_features()
             for each in event_types().values():
                 if each.__name__ == name:
                     return each

@@ -188,8 +188,7 @@ class Settings(SettingsSection):
 
     def list_root_sections(self) -> list[RootSection]:
         """Return the sections of the host, the features and other distributions that these settings have."""
-        found = (getattr(self, name) for name in type(self).model_fields)
-        return [each for each in found if isinstance(each, RootSection)]
+        return [each for each in vars(self).values() if isinstance(each, RootSection)]
 
     def with_all_sections(self) -> "Settings":
         """Return these settings with the defaults of all installed sections that they lack. Raises SettingsError."""

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, text, true
 
-from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.memory.full_text_scan import rank_entries
 from sophon.memory.keyword_search import index_words, search_words
@@ -16,9 +15,9 @@ from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
 from sophon.stores.memories.word_index import SqlWordIndex
 from sophon.stores.sql.column_types import dump_json, escape_text
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.fts5_damage import IndexDamaged
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import memories
 from sophon.stores.vectors.contract import VectorRow
 from sophon.stores.vectors.sql import delete_vectors, put_vectors
@@ -52,15 +51,11 @@ _BY_IDS = PreparedStatement(
 _NEW_WORDS = text("UPDATE memories SET words = :new WHERE number = :changed")
 
 
-class SqlMemoryStore:
+class SqlMemoryStore(Repository):
     """The memory entries of an `SqlStore`; see `MemoryStore`.
 
     A PostgreSQL server decides itself when the space of a deleted entry is overwritten.
     """
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def write(self, entry: MemoryEntry, vector: VectorRow | None = None) -> None:
         """See `MemoryStore.write`."""

@@ -14,7 +14,7 @@ from sophon.testing import VirtualClock
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.host import Host
 from sophon_hosting.runs.active_runs import ActiveRun
-from sophon_hosting.runs.turn_store import TurnStore
+from sophon_hosting.runs.turn_store import TurnDatabase, TurnStore
 from sophon_hosting.store.api_tokens.sql import ApiTokenStore
 from sophon_hosting.store.contract import HostStore, host_store
 from sophon_hosting.store.events.logged_event import LoggedEvent
@@ -150,3 +150,13 @@ async def test_the_store_of_the_settings_becomes_one_of_a_host(tmp_path: Path) -
     services = Services.from_settings(environment={}, folder=tmp_path)
     async with Host(services, Pipeline([])) as host:
         assert await host_store(host.services).api_tokens.list() == []
+
+
+def test_a_turn_has_all_that_a_store_holds_over_its_own_database() -> None:
+    clock = VirtualClock()
+    store = SqlHostStore("memory://", clock=clock)
+    turn = TurnStore(ActiveRun("r"), "s", EventBus(store.events, store.runs, clock), store, clock)
+    own = {name for name, part in vars(store).items() if hasattr(part, "_database") and not name.startswith("_")}
+    assert own - {"maintenance"} >= {"sessions", "memories", "usage", "preferences", "runs", "grants"}
+    for name in own - {"maintenance", "journal", "approvals"}:  # the last two wait as a whole
+        assert isinstance(getattr(turn, name)._database, TurnDatabase), name

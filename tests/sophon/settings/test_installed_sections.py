@@ -20,6 +20,7 @@ from sophon.settings import (
 )
 from sophon.settings.installed_sections import SETTINGS_GROUP
 from sophon.settings.root import load_settings_type
+from sophon_hosting.settings.hub import HubSettings
 
 CODE = '''
 from sophon.settings import RootSection, Secret
@@ -203,3 +204,13 @@ def test_settings_of_a_host_load_nothing_of_a_host_but_its_sections() -> None:
     assert "sophon_hosting.features.goals.settings" in loaded
     assert not [name for name in loaded if name.startswith("sophon_hosting") and name.endswith(".feature")]
     assert not loaded & {"pydantic", "sqlalchemy", "aiohttp", "typer", "sophon.services"}
+
+
+def test_a_section_that_is_added_to_the_settings_of_a_chain_counts_everywhere() -> None:
+    alone = Settings.from_mapping({})
+    users = HubSettings.model_validate({"Users": [{"Id": each, "Token": {"$env": each}} for each in ("ADA", "BOB")]})
+    shared = alone.model_copy(update={"hub": users})
+    assert shared.section(HubSettings) == users
+    assert shared.has_several_users()
+    assert not alone.has_several_users()
+    assert shared != alone

@@ -219,6 +219,8 @@ class RedactedMessages:
 
     def _redact(self, messages: list[Message], *, known: object, begun: list[Message]) -> list[Message]:
         """Return the messages as a model may read them; `begun` is what to send instead of the first ones."""
+        if KNOWN_SECRETS.values is not known:  # one was added on the way to the thread
+            known, begun = KNOWN_SECRETS.values, []
         sent = begun.copy()
         for message in messages[len(begun) :]:
             cached = message.redacted
