@@ -35,7 +35,7 @@ from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.queue.queue_factory import build_memory_queue
-from sophon_hosting.retention import RetentionSweep, Sweep
+from sophon_hosting.retention import RetentionSweep
 from sophon_hosting.run_execution import RunExecution
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.answer_entries import OutboundBuilder, build_answer_entries
@@ -77,7 +77,7 @@ class Host:
     each start of a run. `fanout` passes messages to other host processes with the same store; by default there are
     none. `membership` says which of several processes this one is; by default it is alone. `record_use` receives what
     each run has used; `session_work` ends with the session to which it belongs, `loops` with the host; the ids of the
-    features' own sessions begin with `session_prefixes`; `sweeps` delete old data of theirs. `chain` may be a registry
+    features' own sessions begin with `session_prefixes`. `chain` may be a registry
     of chains by task type, or a function that builds it from `Host.services`. `off_the_record` is the host of
     conversations that are kept in memory only, started and shut down by who creates it; by default there are none. The
     context manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
@@ -107,7 +107,6 @@ class Host:
         off_the_record: "Host | None" = None,
         session_work: Iterable[CreateSessionWork] = (),
         session_prefixes: Collection[str] = (),
-        sweeps: Collection[Sweep] = (),
         loops: Iterable[CreateLoops] = (),
         channel_names: Iterable[str] = (),
         list_detached_channels: Callable[[], list[str]] = list,
@@ -154,7 +153,7 @@ class Host:
         self.session_changes = SessionChanges(store.sessions, self.event_bus, self.fanout)
         """Renamed, pinned and archived sessions."""
         self.store_monitor = StoreMonitor(store, clock)
-        self._loops, self._create_loops, self._sweeps = BackgroundLoops(self.membership), tuple(loops), sweeps
+        self._loops, self._create_loops = BackgroundLoops(self.membership), tuple(loops)
 
         # What clients, channels and features find here.
         self.off_the_record = off_the_record
@@ -364,9 +363,7 @@ class Host:
         yield BackgroundLoop(partial(self.approvals.expiry.run, self._gate))
         yield BackgroundLoop(self.execution.reconciler.run_forever)
         yield BackgroundLoop(self.store_monitor.run_forever)
-        sweep = RetentionSweep(
-            host_store(services), services.clock, services.settings, services.folder, self, self._sweeps
-        )
+        sweep = RetentionSweep(host_store(services), services.clock, services.settings, services.folder, self)
         yield BackgroundLoop(sweep.run_forever, "retention")
 
     def begin_shutdown(self) -> None:

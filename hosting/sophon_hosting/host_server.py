@@ -43,7 +43,6 @@ from sophon_hosting.features.registry import (
     list_loop_factories,
     list_notices,
     list_session_prefixes,
-    list_sweeps,
     load_features,
     register_feature_tools,
 )
@@ -178,7 +177,6 @@ def create_host(
         record_use=record_use,
         session_work=[each.session_work for each in load_features() if each.session_work is not None],
         session_prefixes=list_session_prefixes(),
-        sweeps=list_sweeps(),
         loops=list_loop_factories(),
         off_the_record=off_the_record,
         channel_names=[each.name for each in channels.channels],
@@ -230,7 +228,6 @@ class HostServer:
             build_outbound=self._channels.replies_off_the_record,
             session_prefixes=list_session_prefixes(),
             loops=list_loop_factories(),
-            sweeps=list_sweeps(),
         )
         self.host = create_host(
             services, environment, self._channels, queue, self.membership, approvers, off_the_record

@@ -1,10 +1,11 @@
 """Retention: delete what is old, in small batches, and return the space to the disk."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
+from importlib import import_module
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
@@ -15,6 +16,9 @@ from sophon_hosting.settings.retention import RetentionSettings
 from sophon_hosting.store.contract import HostStore
 
 log = logging.getLogger("sophon")
+
+FEATURES: Final = "sophon_hosting.features.registry"
+"""Module with the sweeps of the features, by name, because these stand above a host."""
 
 INTERNAL_DAYS = 30
 """Days that what only the host uses is kept after its use: sent entries, de-duplication keys, decided approvals,
@@ -65,8 +69,7 @@ Sweep: TypeAlias = Callable[[SweptStore], Awaitable[Mapping[str, int]]]
 class RetentionSweep:
     """Deletes the data that is older than `Retention` and `INTERNAL_DAYS` allow.
 
-    `sessions` deletes sessions; by default in the store alone, as a process without a host does. `sweeps` are those of
-    the features.
+    `sessions` deletes sessions; by default in the store alone, as a process without a host does.
     """
 
     def __init__(
@@ -76,10 +79,9 @@ class RetentionSweep:
         settings: Settings,
         folder: Path,
         sessions: SessionDeleter | None = None,
-        sweeps: Iterable[Sweep] = (),
     ) -> None:
         self._store, self._clock, self._settings = store, clock, settings
-        self._folder, self._sweeps = folder, sweeps
+        self._folder = folder
         self._sessions = sessions or StoreSessions(store.sessions)
 
     async def run_forever(self) -> None:
@@ -102,7 +104,7 @@ class RetentionSweep:
         deleted = await self._sweep_internal(now)
         deleted |= await self._sweep_settings(now)
         swept = SweptStore(self._store, self._settings, self._sessions, self._clock, self._folder, now)
-        for sweep in self._sweeps:
+        for sweep in import_module(FEATURES).list_sweeps():
             deleted |= await sweep(swept)
         # Last, because a session that is in use may refuse to be deleted.
         if (days := self._settings.section(RetentionSettings).sessions) is not None:

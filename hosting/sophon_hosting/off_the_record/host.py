@@ -23,7 +23,6 @@ from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
 from sophon_hosting.off_the_record.errors import SWEEP_INTERVAL_SECONDS, OffTheRecordFull
 from sophon_hosting.off_the_record.session_ids import new_off_the_record_id
 from sophon_hosting.off_the_record.store import build_off_the_record_store
-from sophon_hosting.retention import Sweep
 from sophon_hosting.runs.answer_entries import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
@@ -64,7 +63,6 @@ class OffTheRecordHost(Host):
         build_outbound: OutboundBuilder = build_answer_entries,
         session_prefixes: Collection[str] = (),
         loops: Iterable[CreateLoops] = (),
-        sweeps: Collection[Sweep] = (),
     ) -> None:
         reading = ToolRegistry(tool for tool in services.registry if _is_offered(tool))
         own = (services.assistant.instructions, OFF_THE_RECORD_NOTICE)
@@ -83,7 +81,6 @@ class OffTheRecordHost(Host):
             build_outbound=build_outbound,
             session_prefixes=session_prefixes,
             loops=loops,
-            sweeps=sweeps,
         )
         self._sweep: asyncio.Task[None] | None = None
 

@@ -11,7 +11,6 @@ from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_lines, write_result
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.server_bootstrap import create_store_lease
-from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.rendering.value_formatting import format_bytes
 from sophon_hosting.retention import RetentionSweep, format_counts
 from sophon_hosting.store.contract import HostStore
@@ -34,7 +33,7 @@ def prune(ctx: typer.Context, as_json: JsonOption = False) -> None:
     folder = ctx.obj.settings_folder
 
     async def sweep(store: HostStore) -> dict[str, int]:
-        return await RetentionSweep(store, SystemClock(), settings, folder, sweeps=list_sweeps()).sweep()
+        return await RetentionSweep(store, SystemClock(), settings, folder).sweep()
 
     deleted = run_with_store(ctx.obj, sweep)
     write_result(deleted, [f"deleted: {format_counts(deleted)}"], as_json=as_json)

@@ -13,7 +13,6 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.features.goals.rules.goal import Goal
 from sophon_hosting.features.goals.stored_goals import stored_goals
-from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.retention import BATCH_SIZE, RetentionSweep, SessionDeleter, StoreSessions
 from sophon_hosting.store.contract import HostStore, host_store
@@ -59,9 +58,7 @@ async def host(store: HostStore, clock: VirtualClock) -> AsyncIterator[Host]:
 
 def sweep_of(host: Host, sessions: SessionDeleter | None = None) -> RetentionSweep:
     services = host.services
-    return RetentionSweep(
-        host_store(services), services.clock, services.settings, Path("no-such"), sessions or host, list_sweeps()
-    )
+    return RetentionSweep(host_store(services), services.clock, services.settings, Path("no-such"), sessions or host)
 
 
 async def add_session(store: HostStore, session_id: str) -> None:

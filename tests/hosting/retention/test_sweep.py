@@ -24,7 +24,6 @@ from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES, VectorRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
 from sophon_channels.outbound_entry import OutboundEntry
-from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.retention import FIRST_SWEEP_SECONDS, INTERNAL_DAYS, SWEEP_INTERVAL_SECONDS, RetentionSweep
 from sophon_hosting.store.events.logged_event import LoggedEvent
 from sophon_hosting.store.runs.contract import InboundKey, Run, RunOutcome
@@ -77,7 +76,7 @@ async def fill(store: SqlHostStore, clock: VirtualClock) -> None:
 
 def sweep(store: SqlHostStore, clock: VirtualClock, **days: int) -> RetentionSweep:
     settings = Settings.from_mapping({"Retention": days})
-    return RetentionSweep(store, clock, settings, Path("no-such-folder"), sweeps=list_sweeps())
+    return RetentionSweep(store, clock, settings, Path("no-such-folder"))
 
 
 async def test_without_limits_only_what_the_host_keeps_for_itself_is_deleted(store, clock) -> None:
@@ -180,12 +179,12 @@ async def test_old_snapshots_go_with_their_copies_and_so_do_copies_that_a_kill_h
     os.utime(archive.folder / "running.0", (old + 2, old + 2))
     monkeypatch.setattr("sophon_hosting.features.snapshots.retention.KEPT_SNAPSHOTS", 2)
     settings = Settings()
-    deleted = await RetentionSweep(store, clock, settings, tmp_path, sweeps=list_sweeps()).sweep()
+    deleted = await RetentionSweep(store, clock, settings, tmp_path).sweep()
     assert (deleted["snapshots"], deleted["unused_copies"]) == (1, 2)
     assert sorted(each.name for each in archive.folder.iterdir()) == ["id1.0", "id2.0", "running.0"]
     assert (await store.snapshots.verify("local")).broken is None
     await clock.advance(31 * DAY_SECONDS)
-    assert (await RetentionSweep(store, clock, settings, tmp_path, sweeps=list_sweeps()).sweep())["snapshots"] == 2
+    assert (await RetentionSweep(store, clock, settings, tmp_path).sweep())["snapshots"] == 2
 
 
 async def test_times_of_rate_limits_go_once_no_window_needs_them(store: SqlHostStore, clock: VirtualClock) -> None:
@@ -210,7 +209,7 @@ async def test_what_was_learnt_ages_and_has_bounds(store, clock, monkeypatch) ->
     for name in "abc":
         await learn(name)
         await clock.advance(20 * DAY_SECONDS)
-    deleted = await RetentionSweep(store, clock, settings, Path("no-such-folder"), sweeps=list_sweeps()).sweep()
+    deleted = await RetentionSweep(store, clock, settings, Path("no-such-folder")).sweep()
     assert {name: deleted[name] for name in ("trajectories", "routing_policies", "vectors")} == {
         "trajectories": 1,
         "routing_policies": 2,

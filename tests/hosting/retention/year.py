@@ -23,7 +23,6 @@ from sophon_hosting.features.goals.engine import GoalEngine
 from sophon_hosting.features.goals.person_actions import GoalCommands
 from sophon_hosting.features.goals.settings import GoalsSettings
 from sophon_hosting.features.goals.stored_goals import stored_goals
-from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.features.schedules.requests import ScheduleRequest
 from sophon_hosting.features.schedules.schedule import Schedule
 from sophon_hosting.features.schedules.schedule_service import Destination, ScheduleService
@@ -98,7 +97,7 @@ class Year:
         self.host = Host(services, build_pipelines(services))
         self.goals = GoalEngine(self.host)
         self.scheduler = Scheduler(self.host, _allow)
-        self.sweep = RetentionSweep(self.store, self.clock, services.settings, self.folder, self.host, list_sweeps())
+        self.sweep = RetentionSweep(self.store, self.clock, services.settings, self.folder, self.host)
 
     async def _answer(self, request: ModelRequest) -> ModelResponse:
         usage = Usage(input_tokens=10, output_tokens=10, cost_micros=1)

@@ -12,7 +12,6 @@ from sophon.tools.untrusted_text import unfence_text
 from sophon.turn.provenance import SOURCES_FIELD
 from sophon_hosting.client_api.authentication.token_authentication import User
 from sophon_hosting.features.attachments.operations import MAX_CONCURRENT_UPLOADS
-from sophon_hosting.features.registry import list_sweeps
 from sophon_hosting.retention import RetentionSweep
 from tests.hosting.http import conftest
 
@@ -237,7 +236,7 @@ async def test_a_file_that_is_never_sent_expires(serve: Any, tmp_path: Any) -> N
     ada = await api.open("ada")
     await upload_id(ada)
     services = api.host.services
-    sweep = RetentionSweep(services.store, clock, services.settings, tmp_path, sweeps=list_sweeps())
+    sweep = RetentionSweep(services.store, clock, services.settings, tmp_path)
     assert (await sweep.sweep())["attachments"] == 0
     await clock.advance(24 * 3600 + 1)
     assert (await sweep.sweep())["attachments"] == 1
