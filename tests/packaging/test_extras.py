@@ -64,6 +64,8 @@ server.shutdown()
 """
 """A chain whose model is a provider on loopback, with a price in the table and the default limit on the cost."""
 
+CLI = "from sophon_hosting.cli import main; main()"
+
 PACKAGES = ("sophon", "sophon_middlewares", "sophon_middlewares.chains")
 """What is imported in a base environment. That of a host, and of channels, needs the extra `host`."""
 
@@ -137,15 +139,14 @@ def test_all_means_all() -> None:
 
 @pytest.mark.parametrize("command", ["", "--help", "serve", "chat hello", "doctor"])
 def test_the_command_without_its_extra_says_in_one_line_what_to_install(command: str, tmp_path: Path) -> None:
-    done = run_with((), "from sophon_hosting.cli import main; main()", folder=tmp_path, arguments=command.split())
+    done = run_with((), CLI, folder=tmp_path, arguments=command.split())
     assert (done.returncode, done.stdout) == (1, "")
     [line] = done.stderr.splitlines()
     assert line.endswith(': pip install "sophon-agents[host]"')
 
 
 def test_a_host_needs_no_other_extra(tmp_path: Path) -> None:
-    program = "from sophon_hosting.cli import main; main()"
-    done = run_with(["host"], program, folder=tmp_path, arguments=["chat", "what is 6 * 7?"])
+    done = run_with(["host"], CLI, folder=tmp_path, arguments=["chat", "what is 6 * 7?"])
     assert (done.returncode, "42" in done.stdout) == (0, True), done.stderr
     imports = "import sophon_hosting.host_server, sophon_hosting.worker_server, sophon_channels.whatsapp.channel"
     assert run_with(["host"], imports, folder=tmp_path).stderr == ""
@@ -183,11 +184,28 @@ def test_what_is_remembered_is_managed_without_numpy_unless_an_embedder_was_set(
 
 
 def test_doctor_notes_that_nothing_is_found_by_similarity_without_numpy(tmp_path: Path) -> None:
-    program = "from sophon_hosting.cli import main; main()"
-    done = run_with(["host"], program, folder=tmp_path, arguments=["doctor", "--json"])
+    done = run_with(["host"], CLI, folder=tmp_path, arguments=["doctor", "--json"])
     [found] = [each for each in json.loads(done.stdout) if each["id"] == "embeddings"]
     assert (found["grade"], found["fix"]) == ("ok", 'pip install "sophon-agents[vectors]"')
     assert found["text"] == "none: numpy is not installed, so nothing is found by similarity"
+
+
+SERVER = 'Mcp.Servers=[{"Id": "notes", "Command": "notes"}]'
+MISSING_MCP = 'MCP servers need the extra mcp: pip install "sophon-agents[mcp]"'
+
+
+def test_mcp_servers_without_their_extra_have_failed_and_say_what_to_install(tmp_path: Path) -> None:
+    listed = run_with(["host"], CLI, folder=tmp_path, arguments=["--set", SERVER, "mcp", "list", "--json"])
+    [row] = json.loads(listed.stdout)
+    assert (row["state"], row["error"]) == ("failed", MISSING_MCP)
+
+
+@pytest.mark.parametrize("command", ["doctor --json", "serve --port 0", "chat hello", "config validate"])
+def test_no_host_starts_with_mcp_servers_and_without_their_extra(command: str, tmp_path: Path) -> None:
+    done = run_with(["host"], CLI, folder=tmp_path, arguments=["--set", SERVER, *command.split()])
+    found = [each["text"] for each in json.loads(done.stdout)] if "json" in command else done.stderr.splitlines()
+    assert done.returncode == 1
+    assert sum(each.endswith(f"Mcp.Servers: {MISSING_MCP}") for each in found) == 1
 
 
 IMPORTS = """

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import HostUrlOption
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.remote.host_selection import TOKEN_VARIABLE, find_running_host, is_loopback_name
+from sophon_hosting.features.mcp.extra import has_extra
 from sophon_hosting.settings.hub import HubSettings
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def serve(ctx: typer.Context, http: HttpOption = None, url: HostUrlOption = None
 
     Over stdio the token is in SOPHON_TOKEN; over HTTP each client sends its own.
     """
-    if find_spec("mcp") is None:
+    if not has_extra():
         raise InputError(f"`sophon mcp serve` needs the extra mcp: {install_command('mcp')}")
     settings = load_cli_settings(ctx.obj)
     address = None if http is None else parse_address(http, settings)

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from sophon.errors import SettingsError
 from sophon.events import EventSink, NullEventSink
 from sophon.services import Services
 from sophon_hosting.features.mcp.events import McpServerChanged
+from sophon_hosting.features.mcp.extra import MISSING_EXTRA, has_extra
 from sophon_hosting.features.mcp.settings import McpSettings
 from sophon_hosting.store.contract import host_store
 
@@ -17,9 +19,15 @@ if TYPE_CHECKING:
 def create_mcp_supervisor(
     services: Services, environment: Mapping[str, str], events: EventSink | None = None
 ) -> "McpSupervisor | None":
-    """Return the supervisor of `Mcp.Servers`, not started; None without any, and then nothing of MCP is imported."""
-    if not services.settings.section(McpSettings).servers:
+    """Return the supervisor of `Mcp.Servers`, not started; None without any, and then nothing of MCP is imported.
+
+    Raises SettingsError if one is enabled and the extra is not installed.
+    """
+    servers = services.settings.section(McpSettings).servers
+    if not servers:
         return None
+    if any(each.enabled for each in servers) and not has_extra():
+        raise SettingsError([f"Mcp.Servers: {MISSING_EXTRA}"])
     from sophon_hosting.features.mcp.client.supervisor import McpSupervisor  # lazy: see above
 
     listener = NullEventSink() if events is None else events

@@ -2,23 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio.to_thread
 
 from sophon._python.private_files import make_private_folder
 from sophon.builtin_tools.command_environment import build_command_environment
 from sophon.builtin_tools.programs import build_sandbox_environment, describe_exposed, describe_missing
-from sophon.extras import install_command
 from sophon.processes.sandbox_policy import SandboxLimits, SandboxPolicy, build_arguments, read_system_links
 from sophon.processes.sandbox_probe import probe_sandbox
 from sophon.settings import Secret, Settings
+from sophon_hosting.features.mcp.client.server_address import ServerAddress
+from sophon_hosting.features.mcp.extra import MISSING_EXTRA, has_extra
 from sophon_hosting.features.mcp.settings import McpServerSettings
-
-if TYPE_CHECKING:
-    from sophon_hosting.features.mcp.client.server_address import ServerAddress
 
 
 class ServerUnusable(Exception):
@@ -65,15 +62,13 @@ def build_server_policy(server: McpServerSettings, settings: Settings, folder: P
 
 async def resolve_address(
     server: McpServerSettings, *, settings: Settings, environment: Mapping[str, str], folder: Path
-) -> "ServerAddress":
+) -> ServerAddress:
     """Return how a server is reached, with its secrets.
 
     Raises ServerUnusable for a missing secret or package, and if a sandbox is demanded that there is not.
     """
-    if find_spec("mcp") is None:
-        raise ServerUnusable(f"MCP servers need the extra mcp: {install_command('mcp')}")
-    from sophon_hosting.features.mcp.client.server_address import ServerAddress  # lazy: it needs the extra
-
+    if not has_extra():
+        raise ServerUnusable(MISSING_EXTRA)
     common = ServerAddress(
         call_seconds=server.timeout.total_seconds(),
         protocol="legacy" if server.protocol == "Legacy" else "auto",

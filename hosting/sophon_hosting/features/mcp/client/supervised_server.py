@@ -28,6 +28,7 @@ from sophon_hosting.features.mcp.client.server_status import (
 from sophon_hosting.features.mcp.client.server_tools import ServerTools
 from sophon_hosting.features.mcp.client.tool_definition import ToolDefinition, find_changed
 from sophon_hosting.features.mcp.client.tool_rows import describe_dropped, describe_reader, describe_tool
+from sophon_hosting.features.mcp.extra import MISSING_EXTRA
 from sophon_hosting.features.mcp.settings import McpServerSettings
 
 if TYPE_CHECKING:
@@ -186,10 +187,12 @@ class SupervisedServer:
         return self.status
 
     async def _connect_and_follow(self) -> None:
-        from sophon_hosting.features.mcp.client.server_connection import connect  # lazy: it needs the extra
-
         self._last_words = ""
         address = await self._resolve(self._settings)
+        try:
+            from sophon_hosting.features.mcp.client.server_connection import connect  # lazy: it needs the extra
+        except ImportError as error:  # as with a version of the package that is too old
+            raise ServerUnusable(f"{MISSING_EXTRA} ({error})") from error
         # Scopes of anyio, not of the clock, for the reason that `stop` gives.
         with anyio.fail_after(START_SECONDS) as start:
             self._wake.clear()

@@ -1,6 +1,7 @@
 """MCP servers in turns: their tools are offered, fenced and approved; what a server does costs its own tools only."""
 
 import logging
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -64,6 +65,16 @@ async def test_a_server_that_keeps_failing_is_given_up_and_its_tools_are_gone(tm
         assert "5 failures" in site.status().error
         assert "bad.echo" not in site.services.registry
         assert "good.echo" in site.services.registry
+
+
+async def test_a_server_fails_once_for_all_where_the_extra_cannot_be_imported(
+    caplog: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sophon_hosting.features.mcp.client.server_connection", None)
+    async with running(bad()) as site:
+        assert site.status().state == "failed"
+        assert site.status().error.startswith("MCP servers need the extra mcp: pip install ")
+    assert [each.levelname for each in caplog.records] == ["ERROR"]
 
 
 async def test_a_server_that_never_answers_is_ended_and_started_again(
