@@ -12,7 +12,8 @@ async def main(url: str, token: str, text: str) -> None:
         except HostError as error:
             sys.exit(f"{error.code}: {error}")
         for schedule in (await host.call(list_schedules))["items"]:
-            print(schedule["next"][0], schedule["text"])
+            first = next(iter(schedule["next"]), schedule["state"])  # one that is paused has no next time
+            print(first, schedule["text"])
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -8,7 +8,7 @@ import pytest
 from sophon.errors import InputError
 from sophon_hosting.client_api.operation_reply import File
 from sophon_hosting.features.attachments.operations import download_attachment, upload_attachment
-from sophon_hosting.features.schedules.operations import add_schedule, get_schedule, list_schedules
+from sophon_hosting.features.schedules.operations import add_schedule, change_schedule, get_schedule, list_schedules
 from sophon_hosting.operations.client import AsyncClient, HostError
 from sophon_hosting.operations.current_user import get_current_user
 from tests.hosting.http.conftest import Api
@@ -63,4 +63,9 @@ async def test_where_no_host_answers_the_error_says_so() -> None:
 async def test_the_example_of_the_documentation_makes_a_schedule_and_says_in_one_line_what_is_refused(api: Api) -> None:
     program = (sys.executable, str(EXAMPLES / "schedules.py"), api.url)
     assert (await run_client(*program, "token-of-ada", "read the news")).endswith(" read the news\n")
+    async with AsyncClient(api.url, "token-of-ada") as ada:
+        [made] = (await ada.call(list_schedules))["items"]
+        await ada.call(change_schedule, schedule_id=made["schedule_id"], state="paused")
+    lines = (await run_client(*program, "token-of-ada", "read the mail")).splitlines()
+    assert "paused read the news" in lines
     assert (await run_client(*program, "wrong", "read the news", code=1)).startswith("unauthorized: ")
