@@ -86,8 +86,8 @@ class World:
     guards: bool = False
     build_chain: Callable[[Services], Pipeline] = twelve
     checks_owners: bool = False
-    agent_calls: bool = False
-    """Whether a step that has no tool makes a call of `note`."""
+    agent_calls: Sequence[str] = ()
+    """Tools that a step without a tool calls, one after the other, before it answers."""
 
     def services(self) -> Services:
         @tool()
@@ -126,9 +126,8 @@ class World:
     async def answer(self, request: ModelRequest) -> ModelResponse:
         self.asked.append(request)
         usage = Usage(input_tokens=1, output_tokens=self.tokens)
-        last = request.messages[-1]
-        if self.agent_calls and request.purpose != "plan" and last.role == "user" and "is one step" in last.content:
-            return ModelResponse("", [ToolCall(f"c{len(self.asked)}", "note", {"text": "one"})], usage=usage)
+        if request.purpose != "plan" and (name := self.find_next_call(request)):
+            return ModelResponse("", [ToolCall(f"c{len(self.asked)}", name, {"text": "one"})], usage=usage)
         if request.purpose != "plan":
             return ModelResponse(f"done: {request.messages[-1].content.splitlines()[0]}", usage=usage)
         if "Review the plan" in request.messages[0].content:
@@ -137,6 +136,14 @@ class World:
         if found == "down":
             raise ModelError("the model is down")
         return ModelResponse(found, usage=usage)
+
+    def find_next_call(self, request: ModelRequest) -> str:
+        """Return the tool that the turn of a step without a tool calls next; "" if it answers."""
+        messages = request.messages
+        begin = max((index for index, message in enumerate(messages) if message.role == "user"), default=0)
+        made = sum(message.role == "tool" for message in messages[begin:])
+        is_left = "is one step" in messages[begin].content and made < len(self.agent_calls)
+        return self.agent_calls[made] if is_left else ""
 
     async def start(self) -> tuple[Host, GoalEngine]:
         services = self.services()

@@ -205,6 +205,40 @@ async def test_a_step_that_a_person_rejects_is_not_tried_again_by_itself(world: 
     assert (paused.pause_kind, paused.get_node("a").tries, world.kept) == ("denied", 1, [])
 
 
+@pytest.mark.parametrize("calls", [["pay"], ["pay", "note"]], ids=["it answers", "it finds another way"])
+async def test_a_rejected_call_of_an_agent_pauses_its_goal_whatever_the_agent_makes_of_it(
+    world: World, calls: list[str]
+):
+    world.plans = [plan(step("a"), step("b", "note", needs=["a"], text="two"))]
+    world.agent_calls = calls
+    await world.start()
+    goal = await world.create()
+    await world.decide(goal, Decision.reject("not today"))
+    paused = await world.in_state(goal, "paused")
+    assert (paused.pause_kind, paused.reason) == ("denied", "step a: a call of pay was denied: not today")
+    assert (paused.get_node("a").tries, world.kept) == (1, ["one"] * (len(calls) - 1))
+    await world.commands.resume(goal.id, "ada", by="ada")
+    await world.decide(goal, Decision.approve())
+    assert (await world.ended(goal)).state == "completed"
+
+
+async def test_a_call_of_an_agent_that_nobody_decided_in_time_pauses_its_goal(world: World):
+    world.settings = {"Approval": {"Timeout": "00:00:30"}}
+    world.plans, world.agent_calls = [plan(step("a"))], ["pay"]
+    await world.start()
+    paused = await world.in_state(await world.create(), "paused")
+    assert (paused.pause_kind, "nobody decided within 30 seconds" in paused.reason) == ("denied", True)
+    assert (paused.get_node("a").tries, world.kept) == (1, [])
+
+
+async def test_a_call_of_an_agent_that_failed_is_the_agents_to_deal_with(world: World):
+    world.plans, world.agent_calls = [plan(step("a"))], ["note"]
+    world.broken = {"one": "no room"}
+    await world.start()
+    done = await world.ended(await world.create())
+    assert (done.state, done.get_node("a").result, done.get_node("a").tries) == ("completed", "done: error: no room", 1)
+
+
 @pytest.mark.parametrize(("autonomy", "asks"), [("assist", ["note", "pay"]), ("semi", ["pay"]), ("full", [])])
 async def test_the_autonomy_of_a_goal_decides_which_of_its_steps_ask(world: World, autonomy: str, asks: list[str]):
     world.plans = [plan(step("a", "note", text="one"), step("b", "pay", needs=["a"], text="two"))]
@@ -317,7 +351,7 @@ async def test_a_restarted_host_takes_up_a_goal_in_the_middle_of_a_step_and_its_
 
 async def test_a_call_of_an_agent_that_was_cut_off_pauses_its_goal_whatever_the_agent_makes_of_it(world: World):
     world.plans = [plan(step("note"), step("b", "note", needs=["note"], text="two"))]
-    world.held, world.agent_calls = asyncio.Event(), True
+    world.held, world.agent_calls = asyncio.Event(), ["note"]
     await world.start()
     goal = await world.create()
     await world.until(goal, lambda found: bool(world.kept))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from sophon.approvals import turn_id_from_request
 from sophon.clock import Clock
 from sophon.messages import ToolCall
 from sophon.stores.sessions.contract import SessionRecord
@@ -19,6 +20,7 @@ from sophon_hosting.features.goals.steps.step_text import (
 )
 from sophon_hosting.runs.own_text import FOREIGN_SOURCES, OWN_TEXT, PIECES
 from sophon_hosting.runs.run_acceptance import RunRequest
+from sophon_hosting.store.approvals.approval_record import ApprovalRecord
 from sophon_hosting.store.runs.contract import Precondition, Run
 from sophon_middlewares.inner.tool_execution import INTERRUPTED_RESULT
 from sophon_middlewares.stages.direct_call import OUTCOME_FIELD
@@ -103,6 +105,20 @@ def find_cut_off(records: Sequence[SessionRecord], answer: str) -> StepOutcome |
             tool = tools.get(message.tool_call_id or "", "a tool")
             told = f"a call of {tool} was interrupted, and whether it took effect is unknown; the agent says: {answer}"
             return StepOutcome("unknown", told)
+    return None
+
+
+def find_denied(records: Sequence[ApprovalRecord], run_id: str) -> StepOutcome | None:
+    """Return the outcome of a turn, one of whose calls, or of its sub-agents', a person rejected or nobody decided in
+    time; None if there is none. Pure. What the end of the turn withdrew nobody decided: it has no `decided_by`.
+    """
+    for record in records:
+        request, decision = record.request, record.decision
+        if request.kind != "tool" or turn_id_from_request(request) != run_id or decision is None:
+            continue
+        if decision.verdict == "reject" and decision.decided_by:
+            reason = decision.reason or "the person rejected this call"
+            return StepOutcome("denied", f"a call of {request.tool} was denied: {reason}")
     return None
 
 

@@ -17,7 +17,7 @@ from sophon_hosting.features.goals.rules.goal_progress import StepOutcome, apply
 from sophon_hosting.features.goals.rules.task_graph import list_running, replace_node
 from sophon_hosting.features.goals.rules.task_node import TaskNode
 from sophon_hosting.features.goals.settings import GoalsSettings
-from sophon_hosting.features.goals.steps.step_runs import build_step_request, find_cut_off, read_outcome
+from sophon_hosting.features.goals.steps.step_runs import build_step_request, find_cut_off, find_denied, read_outcome
 from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.runs.data_owner_and_chat_overrides import audience_of_run
 from sophon_hosting.store.contract import HostStore, host_store
@@ -135,11 +135,17 @@ class StepWork:
         return await self._saver.save(goal, goal)
 
     async def _read_outcome(self, run: Run) -> StepOutcome:
-        """Return what a run means for its step; what an agent makes of a call that was cut off decides nothing."""
+        """Return what a run means for its step; what an agent makes of a call that was cut off or denied decides
+        nothing.
+        """
         outcome = read_outcome(run)
         if outcome.ending not in ("done", "failed"):
             return outcome
-        return find_cut_off(await self._store.sessions.list_turn(run.session_id, run.id), outcome.text) or outcome
+        cut_off = find_cut_off(await self._store.sessions.list_turn(run.session_id, run.id), outcome.text)
+        if cut_off is not None:
+            return cut_off
+        asked = await self._store.approvals.list(open_only=False, session_id=run.session_id)
+        return find_denied(asked, run.id) or outcome
 
     async def _apply(self, goal: Goal, node: TaskNode, outcome: StepOutcome) -> Goal:
         now = self._clock.now()
