@@ -81,17 +81,16 @@ def load_valid_part(
     environment: Mapping[str, str],
     overrides: SettingOverrides = (),
 ) -> tuple[Settings, list[str]]:
-    """Load the settings as `load_settings` does, without those that are invalid; return them with every problem.
+    """Load the settings as `load_settings` does, without those that are invalid; return them with its problems.
 
     Raises SettingsError if a file cannot be read, so that nothing is known of its settings.
     """
     layers, _, problems = _read_layers(folder, file, environment, overrides)
     merged = deepcopy(merge_layers(layers))
-    while True:
-        settings, found = validate_settings(merged)
-        problems += [_format_with_source(layers, path, sentence) for path, sentence in found]
-        if settings is not None and not found:
-            return settings, problems
+    settings, found = validate_settings(merged)
+    # Not of the later rounds, in which what was removed is missing.
+    problems = [*(_format_with_source(layers, path, sentence) for path, sentence in found), *problems]
+    while settings is None:
         # The last items of a list first, so that the indexes of the others hold.
         paths = sorted(
             {path for path, _ in found}, key=lambda path: [str(part).zfill(9) for part in path], reverse=True
@@ -99,6 +98,8 @@ def load_valid_part(
         removed = [_remove(merged, path) for path in paths]
         if not any(removed):
             raise SettingsError(problems)
+        settings, found = validate_settings(merged)
+    return settings, problems
 
 
 def _remove(values: Any, path: SettingPath) -> bool:

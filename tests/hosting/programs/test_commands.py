@@ -364,3 +364,12 @@ def test_what_is_valid_is_shown_although_other_settings_are_not(sophon: Command)
     assert (shown.code, json.loads(shown.out)["Sophon"]["Hub"]["Host"]) == (1, "127.0.0.2")
     assert [each["Id"] for each in json.loads(shown.out)["Sophon"]["Providers"]] == ["a"]
     assert all(name in shown.err for name in ("Hub.Port", "Hub.Hots", "Providers[0].Kind", "Providers[1]"))
+
+
+def test_what_is_invalid_is_named_as_by_validate(sophon: Command) -> None:
+    wrong = ('Webhooks.Outgoing=[{"Id": "a", "Url": "nowhere", "Secret": {"$env": "S"}}]', "Hub.Port=x", "Hub.Hots=a")
+    given = [part for setting in wrong for part in ("--set", setting)]
+    shown, validated = sophon("config", "show", *given), sophon("config", "validate", *given)
+    assert shown.err == validated.err
+    assert "Webhooks.Outgoing[0].Url" in shown.err
+    assert "required and missing" not in shown.err
