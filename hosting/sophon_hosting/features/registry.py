@@ -5,8 +5,9 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sophon.entry_points import find_entry_points, load_entry_point
+from sophon.entry_points import describe_entry_point, find_entry_points, load_entry_point
 from sophon.errors import SettingsError
+from sophon.extras import describe_missing_package
 from sophon_hosting.features import FEATURES, FEATURES_GROUP
 from sophon_hosting.features.feature import Feature
 
@@ -38,27 +39,36 @@ def load_features() -> tuple[Feature, ...]:
     """Return the features of this package, and behind them the installed ones, by the names of their entry points.
 
     Loaded once; `sophon.events` knows the events of all of them then. Raises SettingsError for an entry point that
-    cannot be loaded, or is no Feature.
+    cannot be loaded, is no Feature or has the name of another one, and for an event that cannot be loaded.
     """
     builtin, installed = load_builtin_features(), list[Feature]()
     for name, entry in sorted(find_entry_points(FEATURES_GROUP).items()):
         found = load_entry_point(entry)
         if not isinstance(found, Feature):
             raise SettingsError([f"the entry point {name!r} in {FEATURES_GROUP} is no Feature"])
+        if any(each.name == found.name for each in (*builtin, *installed)):
+            raise SettingsError([f"{describe_entry_point(entry)}: there is a feature {found.name!r} already"])
         installed.append(found)
     load_event_types(installed)
     return (*builtin, *installed)
 
 
 def load_event_types(features: Iterable[Feature]) -> "list[type[Event]]":
-    """Return the classes of the events of features, importing them, which makes them known by their names."""
-    return [load_object(path) for each in features for path in each.events]
+    """Return the classes of the events of features, importing them, which makes them known by their names.
+
+    Raises SettingsError.
+    """
+    return [load_object(each, path) for each in features for path in each.events]
 
 
-def load_object(path: str) -> Any:
-    """Return what `module:name` names, importing the module."""
+def load_object(feature: Feature, path: str) -> Any:
+    """Return what a feature names by `module:name`, importing the module. Raises SettingsError that names both."""
     module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
+    try:
+        return getattr(import_module(module), name)
+    except Exception as error:
+        reason = describe_missing_package(error) or f"{type(error).__name__}: {error}"
+        raise SettingsError([f"the feature {feature.name!r}: {path} cannot be loaded: {reason}"]) from error
 
 
 @cache
@@ -74,12 +84,12 @@ def builtin_operations() -> "Registry":
 
 
 def build_registry(features: Iterable[Feature]) -> "Registry":
-    """Return the operations of features, in their order. Raises CompositionError."""
+    """Return the operations of features, in their order. Raises SettingsError, CompositionError."""
     from sophon_hosting.operations.table import (
         Registry,  # lazy: whoever opens a store asks for features, too
     )
 
-    return Registry([import_module(path).table for each in features for path in each.operations])
+    return Registry([load_object(each, f"{path}:table") for each in features for path in each.operations])
 
 
 def list_notices() -> "list[ChatNotice]":
@@ -104,7 +114,7 @@ def list_session_prefixes() -> list[str]:
 
 def list_person_data() -> "list[PersonData]":
     """Return what the export of a person has of all features, in their order."""
-    return [load_object(path) for each in load_features() for path in each.person_data]
+    return [load_object(each, path) for each in load_features() for path in each.person_data]
 
 
 def list_sweeps() -> "list[Sweep]":

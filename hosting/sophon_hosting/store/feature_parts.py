@@ -13,4 +13,4 @@ REGISTRY = "sophon_hosting.features.registry"
 def load_feature_parts() -> tuple[type[StorePart], ...]:
     """Return the classes of `Feature.tables`, importing them, in the order in which they are asked about a session."""
     registry = import_module(REGISTRY)
-    return tuple(registry.load_object(path) for feature in registry.load_features() for path in feature.tables)
+    return tuple(registry.load_object(feature, path) for feature in registry.load_features() for path in feature.tables)

@@ -24,7 +24,7 @@ from sophon_hosting.feature_services import ServiceKey
 from sophon_hosting.features import FEATURES, FEATURES_GROUP, lifecycle, registry
 from sophon_hosting.features.feature import Feature, FeatureService, HostProcess, Phase
 from sophon_hosting.features.lifecycle import FeatureLifecycle
-from sophon_hosting.features.registry import load_builtin_features, load_features
+from sophon_hosting.features.registry import build_registry, load_builtin_features, load_event_types, load_features
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.host_chain import build_configured_chain
 from sophon_hosting.host_server import HostServer, bind_address
@@ -35,6 +35,8 @@ from sophon_middlewares.chains import twelve
 
 FOLDER = Path(sophon_hosting.features.__file__).parent
 PACKAGE = "sophon_hosting.features."
+
+EARLY, LATE = Feature("early"), Feature("late")
 
 # What the folders have, and what the registry says.
 
@@ -92,10 +94,46 @@ def test_an_installed_object_that_is_no_feature_is_named(tmp_path: Path, monkeyp
 
 
 def test_installed_features_stand_behind_those_of_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Any two features do; that they are not named like their entry points shows which order counts.
-    entries = [f"b = {PACKAGE}queue.feature:FEATURE", f"a = {PACKAGE}usage.feature:FEATURE"]
-    install(tmp_path, monkeypatch, "\n".join([f"[{FEATURES_GROUP}]", *entries]))
-    assert [each.name for each in load_features.__wrapped__()] == [*FEATURES, "usage", "queue"]
+    # That they are not named like their entry points shows which order counts.
+    install(tmp_path, monkeypatch, f"[{FEATURES_GROUP}]\nb = {__name__}:EARLY\na = {__name__}:LATE\n")
+    assert [each.name for each in load_features.__wrapped__()] == [*FEATURES, "late", "early"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "name"),
+    [(f"a = {PACKAGE}usage.feature:FEATURE", "usage"), (f"a = {__name__}:EARLY\nb = {__name__}:EARLY", "early")],
+    ids=["of the host", "installed"],
+)
+def test_two_features_of_one_name_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entries: str, name: str
+) -> None:
+    install(tmp_path, monkeypatch, f"[{FEATURES_GROUP}]\n{entries}\n")
+    with pytest.raises(SettingsError, match=f"of feature-of-a-test: there is a feature '{name}' already"):
+        load_features.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("module_of_a_test_that_is_not_there:Event", "ModuleNotFoundError: No module named 'module_of_a_test"),
+        ("sophon.events.base:Evnt", "AttributeError: module 'sophon.events.base' has no attribute 'Evnt'"),
+        ("own_events_of_a_test:GoalChanged", "TypeError: event 'goal_changed' is declared twice"),
+    ],
+)
+def test_an_event_that_cannot_be_loaded_is_named_with_its_feature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, reason: str
+) -> None:
+    source = "from sophon.events import Event\n\nclass GoalChanged(Event):\n    pass\n"
+    (tmp_path / "own_events_of_a_test.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(SettingsError, match=f"the feature 'load': {path} cannot be loaded: {reason}"):
+        load_event_types([Feature("load", events=[path])])
+
+
+@pytest.mark.parametrize("module", ["module_of_a_test_that_is_not_there", "sophon.errors"])
+def test_operations_that_cannot_be_loaded_are_named_with_their_feature(module: str) -> None:
+    with pytest.raises(SettingsError, match=f"the feature 'load': {module}:table cannot be loaded: "):
+        build_registry([Feature("load", operations=[module])])
 
 
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch, entry_points: str) -> None:

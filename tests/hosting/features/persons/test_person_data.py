@@ -69,7 +69,7 @@ async def test_the_data_of_an_installed_feature_is_exported_and_comes_back_once(
 
 def test_a_feature_that_forgets_a_person_exports_them_too() -> None:
     for feature in load_builtin_features():
-        parts = [load_object(path) for path in feature.tables]
+        parts = [load_object(feature, path) for path in feature.tables]
         forgets = any(each.forget_person.__func__ is not StorePart.forget_person.__func__ for each in parts)
         assert bool(feature.person_data) == forgets, feature.name
-        assert all(isinstance(load_object(path), PersonData) for path in feature.person_data)
+        assert all(isinstance(load_object(feature, path), PersonData) for path in feature.person_data)
