@@ -26,6 +26,7 @@ from sophon_hosting.client_api.authentication.shared_login_failures import Share
 from sophon_hosting.client_api.authentication.token_authentication import TokenAuthenticator
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
+from sophon_hosting.fanout.contract import HostFanout
 from sophon_hosting.fanout.fanout_factory import build_fanout
 from sophon_hosting.features.feature import HostProcess
 from sophon_hosting.features.lifecycle import (
@@ -151,8 +152,9 @@ def create_host(
     membership: GroupMembership,
     approvers: Collection[str],
     off_the_record: Host | None = None,
+    fanout: HostFanout | None = None,
 ) -> Host:
-    """Return the host of a process, whose turns and answers go through the channels."""
+    """Return the host of a process, whose turns and answers go through the channels; `fanout`: not of the settings."""
     build_outbound: OutboundBuilder = channels.replies
     record_use: RecordUse | None = None
     event_rows: RowBuilder = to_logged_event
@@ -172,7 +174,7 @@ def create_host(
         build_outbound=build_outbound,
         prepare=channels.prepare_run,
         build_event_row=event_rows,
-        fanout=build_fanout(services.settings, environment),
+        fanout=fanout or build_fanout(services.settings, environment),
         membership=membership,
         record_use=record_use,
         session_work=[each.session_work for each in load_features() if each.session_work is not None],

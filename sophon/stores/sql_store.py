@@ -58,7 +58,8 @@ class SqlStore(Store):
 
     `usage`, `memories` and `preferences` replace its own: a host's conversations off the record share those of the
     host. `parts` are repositories of somebody else with tables of their own; `part` returns them. With `extends`, a
-    store of the same URL, they are added to that one's database.
+    store of the same URL, they are added to that one's database. `database` takes the place of the one of the URL, as
+    that of a simulated world does.
 
     Raises StoreError if the URL, file or server cannot be used, or the schema is newer than this version of Sophon.
     """
@@ -75,6 +76,7 @@ class SqlStore(Store):
         preferences: PreferenceStore | None = None,
         parts: Sequence[type[StorePart]] = (),
         extends: "SqlStore | None" = None,
+        database: Database | None = None,
     ) -> None:
         clock = self._clock = clock or SystemClock()
         base: tuple[type[StorePart], ...] = () if extends is None else extends._parts
@@ -84,12 +86,13 @@ class SqlStore(Store):
         self._made: dict[type[StorePart], StorePart] = {}
         # A group for each part: a store that a chain, or a host without a feature, has made lacks some of them.
         added = [part.tables for part in own if part.tables]
-        self.in_memory = url == MEMORY_SCHEME
+        self.in_memory = url == MEMORY_SCHEME and database is None
         """Whether the store is gone with this process."""
         self._database: Database
-        resolved = None if self.in_memory else resolve_url(url, folder or Path())
-        if extends is not None:
-            self._database = extends._database
+        resolved = None if url == MEMORY_SCHEME else resolve_url(url, folder or Path())
+        shared = database if extends is None else extends._database
+        if shared is not None:
+            self._database = shared
             self._database.extend(added)
         elif resolved is None:
             self._database = MemoryDatabase(added)
