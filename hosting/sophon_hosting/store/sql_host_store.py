@@ -6,6 +6,7 @@ from typing import Self
 from sophon.clock import Clock
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.preferences.contract import PreferenceStore
+from sophon.stores.sql.database import Database
 from sophon.stores.sql_store import LOCK_TIMEOUT_SECONDS, SqlStore
 from sophon.stores.usage.contract import UsageStore
 from sophon_hosting.store.api_tokens.sql import ApiTokenStore
@@ -40,6 +41,7 @@ class SqlHostStore(SqlStore, HostStore):
         memories: MemoryStore | None = None,
         preferences: PreferenceStore | None = None,
         extends: SqlStore | None = None,
+        database: Database | None = None,
     ) -> None:
         super().__init__(
             url,
@@ -51,6 +53,7 @@ class SqlHostStore(SqlStore, HostStore):
             preferences=preferences,
             parts=(*HOST_PARTS, *load_feature_parts()),
             extends=extends,
+            database=database,
         )
         self.api_tokens = self.part(ApiTokenStore)
         self.approvals = self.part(ApprovalStore)

@@ -5,17 +5,32 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from sophon.clock import Clock
 from sophon.stores.leases.lease import Lease, check_duration
 from sophon.stores.sql.older_hosts import SchemaReplaced, check_not_replaced, describe_replacement
+from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import leases
 from sophon.stores.sql.schema_migration import newest_version
 from sophon.stores.sql.server_time import read_server_time
 
 _COLUMNS = (leases.c.name, leases.c.holder, leases.c.until, leases.c.number, leases.c.schema_version, leases.c.details)
+# Each host runs them every few seconds.
+_BY_NAME = leases.c.name == bindparam("which")
+_SELECT = PreparedStatement(lambda _: select(*_COLUMNS).where(_BY_NAME))
+_SELECT_LIVE = PreparedStatement(
+    lambda _: select(*_COLUMNS).where(leases.c.until > bindparam("now")).order_by(leases.c.name)
+)
+_INSERT = PreparedStatement(lambda _: insert(leases), ["name", "holder", "until", "schema_version", "details"])
+_UPDATE = PreparedStatement(
+    lambda _: (
+        update(leases)
+        .where(_BY_NAME)
+        .values({name: bindparam(f"new_{name}") for name in ("until", "schema_version", "details")})
+    )
+)
 
 
 class LeaseStore(Repository):
@@ -53,29 +68,30 @@ class LeaseStore(Repository):
 
 def list_leases(connection: Connection, prefix: str, clock: Clock) -> list[Lease]:
     """Return the leases that have not ended and whose names begin with a prefix, by name."""
-    query = select(*_COLUMNS).where(leases.c.until > read_server_time(connection, clock)).order_by(leases.c.name)
+    rows = _SELECT_LIVE.fetch_rows(connection, {"now": read_server_time(connection, clock)})
     # They are few, and a pattern of LIKE would give characters of the prefix a meaning.
-    return [lease for row in connection.execute(query) if (lease := _to_lease(row)).name.startswith(prefix)]
+    return [lease for row in rows if (lease := _to_lease(row)).name.startswith(prefix)]
 
 
 def _acquire(connection: Connection, wanted: Mapping[str, Any], duration: timedelta, clock: Clock) -> Lease | None:
     # Hosts renew a lease every few seconds: so they notice that their version was replaced.
     check_not_replaced(connection)
     now, holder = read_server_time(connection, clock), wanted["holder"]
-    until, own = now + duration, select(*_COLUMNS).where(leases.c.name == wanted["name"])
-    row = connection.execute(own).one_or_none()
+    until, which = now + duration, {"which": wanted["name"]}
+    row = _SELECT.fetch_row(connection, which)
     found = _to_lease(row) if row is not None else None
     if found is not None and found.holder != holder and found.until > now:
         return None
     if found is None or found.holder != holder:
         # A row of a process that died stays until somebody acquires a lease anew.
         connection.execute(delete(leases).where(leases.c.until <= now))
-        new = {**wanted, "until": until, "schema_version": newest_version()}
-        connection.execute(insert(leases).values(new))
+        _INSERT.execute(connection, {**wanted, "until": until, "schema_version": newest_version()})
     else:
-        values = {"until": until, "schema_version": newest_version(), "details": wanted["details"]}
-        connection.execute(update(leases).where(leases.c.name == wanted["name"]).values(values))
-    return _to_lease(connection.execute(own).one())
+        new = {"new_until": until, "new_schema_version": newest_version(), "new_details": wanted["details"]}
+        _UPDATE.execute(connection, {**which, **new})
+    row = _SELECT.fetch_row(connection, which)
+    assert row is not None
+    return _to_lease(row)
 
 
 def _release(connection: Connection, name: str, holder: str, clock: Clock) -> bool:

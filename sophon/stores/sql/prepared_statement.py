@@ -22,7 +22,7 @@ _Compiled: TypeAlias = tuple[str, _Binder, Sequence[_Converter | None]]
 
 
 class PreparedStatement:
-    """A statement with named parameters only, built per dialect by `build`.
+    """A statement with named parameters, built per dialect by `build`; constants in it stay what they are.
 
     `columns` are the columns that an INSERT sets; default: all. The values of parameters and of the columns of a Select
     are converted by their column types.
@@ -89,11 +89,14 @@ def _build_binder(compiled: SQLCompiler, dialect: Dialect) -> _Binder:
     converters = [
         (name, each.key, each.type.dialect_impl(dialect).bind_processor(dialect)) for name, each in parameters
     ]
+    constants = {each.key: each.value for _, each in parameters if not each.required and each.value is not None}
 
     def bind_positional(values: Mapping[str, Any]) -> list[Any]:
-        return [convert(values[key]) if convert is not None else values[key] for _, key, convert in converters]
+        given = {**constants, **values} if constants else values
+        return [convert(given[key]) if convert is not None else given[key] for _, key, convert in converters]
 
     def bind_named(values: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: convert(values[key]) if convert is not None else values[key] for name, key, convert in converters}
+        given = {**constants, **values} if constants else values
+        return {name: convert(given[key]) if convert is not None else given[key] for name, key, convert in converters}
 
     return bind_positional if compiled.positiontup is not None else bind_named

@@ -23,6 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.engine.mock import MockConnection
 
 from sophon.errors import StoreError
+from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import CHAIN_TABLES, metadata
 from sophon.stores.sql.schema.schema_metadata import repeat_conditions
 
@@ -52,6 +53,7 @@ _versions = Table(
     Column("version_num", String(32), nullable=False),
     PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
 )
+_SELECT_VERSION = PreparedStatement(lambda _: select(_versions.c.version_num))
 """As Alembic makes it."""
 
 
@@ -89,7 +91,8 @@ def remove_queue_tables(names: Sequence[str]) -> list[str]:
 
 def read_version(connection: Connection) -> str | None:
     """Return the version of the schema of a store; None before its first migration."""
-    return connection.execute(select(_versions.c.version_num)).scalar_one_or_none()
+    found = _SELECT_VERSION.fetch_row(connection, {})
+    return None if found is None else str(found[0])
 
 
 def find_schema_gaps(connection: Connection, added: AddedTables = ()) -> list[str]:

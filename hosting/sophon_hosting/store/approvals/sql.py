@@ -1,16 +1,17 @@
 """SQL approval store."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, exists, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, exists, select, update
 
 from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.errors import NotFound
 from sophon.stores.sql.batched_deletion import delete_in_batches
-from sophon.stores.sql.repository import matching
+from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.store_part import StorePart
 from sophon_hosting.store.approval_writes import insert_request
 from sophon_hosting.store.approvals.approval_record import (
@@ -22,6 +23,9 @@ from sophon_hosting.store.events.sql import add_events
 from sophon_hosting.store.runs.contract import UNFINISHED_STATUSES
 from sophon_hosting.store.runs.sql_statements import UPDATE_SIGNAL
 from sophon_hosting.store.tables import approvals, runs
+
+_COLUMNS = (approvals.c.request, approvals.c.asked_at, approvals.c.decision, approvals.c.decided_at)
+_SELECT = PreparedStatement(lambda _: select(*_COLUMNS).where(approvals.c.id == bindparam("which")))
 
 
 class ApprovalStore(StorePart):
@@ -69,11 +73,19 @@ class ApprovalStore(StorePart):
 
     async def list(self, *, open_only: bool = True, session_id: str | None = None) -> list[ApprovalRecord]:
         """Return the records, oldest first."""
-        query = select(approvals).order_by(approvals.c.asked_at, approvals.c.number)
-        if open_only:
-            query = query.where(approvals.c.decision.is_(None))
-        query = query.where(*matching({approvals.c.session_id: session_id}))
-        return await self._database.read(lambda connection: [_record(row) for row in connection.execute(query)])
+        query, wanted = _select_list(open_only=open_only, of_session=session_id is not None), {"session": session_id}
+        return await self._database.read(lambda connection: [*map(_record, connection.execute(query, wanted))])
+
+
+@cache
+def _select_list(*, open_only: bool, of_session: bool) -> "Select[*tuple[Any, ...]]":
+    """Return the query of records, oldest first. Each channel lists the open ones every few seconds."""
+    query = select(*_COLUMNS).order_by(approvals.c.asked_at, approvals.c.number)
+    if open_only:
+        query = query.where(approvals.c.decision.is_(None))
+    if of_session:
+        query = query.where(approvals.c.session_id == bindparam("session"))
+    return query
 
 
 def _get_or_create(connection: Connection, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
@@ -104,10 +116,11 @@ def _get(connection: Connection, approval_id: str) -> ApprovalRecord:
 
 
 def _find(connection: Connection, approval_id: str) -> ApprovalRecord | None:
-    row = connection.execute(select(approvals).where(approvals.c.id == approval_id)).one_or_none()
+    row = _SELECT.fetch_row(connection, {"which": approval_id})
     return None if row is None else _record(row)
 
 
-def _record(row: Row[Any]) -> ApprovalRecord:
-    decision = Decision.from_json(row.decision) if row.decision is not None else None
-    return ApprovalRecord(ApprovalRequest.from_json(row.request), row.asked_at, decision, row.decided_at)
+def _record(row: Sequence[Any]) -> ApprovalRecord:
+    request, asked_at, decision, decided_at = row
+    given = Decision.from_json(decision) if decision is not None else None
+    return ApprovalRecord(ApprovalRequest.from_json(request), asked_at, given, decided_at)

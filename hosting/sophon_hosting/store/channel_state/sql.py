@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
 
 from sophon.stores.sql.batched_deletion import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.repository import Repository, in_parts, matching
+from sophon.stores.sql.repository import Repository, in_parts
 from sophon_hosting.store.channel_state.channel_state_entry import ChannelStateEntry
 from sophon_hosting.store.tables import channel_state
 
@@ -57,10 +57,11 @@ class ChannelStateStore(Repository):
 
     async def list(self, kind: str, channel: str | None = None, account: str | None = None) -> list[ChannelStateEntry]:
         """Return the entries of a kind in the order in which their keys were first written."""
-        wanted = {channel_state.c.kind: kind, channel_state.c.channel: channel, channel_state.c.account: account}
-        query = select(*_COLUMNS).where(*matching(wanted)).order_by(channel_state.c.number)
+        given = {"channel": channel, "account": account, "kind": kind}
+        wanted = {f"which_{name}": value for name, value in given.items() if value is not None}
+        statement = _prepare_list(*wanted)
         return await self._database.read(
-            lambda connection: [ChannelStateEntry(*row) for row in connection.execute(query)]
+            lambda connection: [ChannelStateEntry(*row) for row in statement.fetch_rows(connection, wanted)]
         )
 
     async def remove(self, channel: str, account: str, kind: str, key: str) -> bool:
@@ -76,6 +77,13 @@ class ChannelStateStore(Repository):
         is_old = and_(channel_state.c.kind == kind, channel_state.c.at < before)
         oldest = select(channel_state.c.number).where(is_old).order_by(channel_state.c.at)
         return await recheck_and_delete_in_batches(self._database, oldest)
+
+
+@cache
+def _prepare_list(*names: str) -> PreparedStatement:
+    """Return the statement for the entries that have these parts of the key."""
+    same = [column == bindparam(f"which_{column.name}") for column in _COLUMNS if f"which_{column.name}" in names]
+    return PreparedStatement(lambda _: select(*_COLUMNS).where(*same).order_by(channel_state.c.number))
 
 
 def _to_key(channel: str, account: str, kind: str, key: str) -> dict[str, str]:

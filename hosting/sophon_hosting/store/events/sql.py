@@ -48,6 +48,19 @@ def _newest_key(table: Table) -> ScalarSelect[int]:
 _SELECT_POSITION = PreparedStatement(
     lambda _: select(event_logs.c.number, event_logs.c.last_seq, _newest_key(events)).where(_BY_SESSION)
 )
+_SELECT_POSITIONS = (
+    select(sessions.c.id, sessions.c.number, event_logs.c.last_seq, _newest_key(events))
+    .select_from(sessions.outerjoin(event_logs, event_logs.c.session_id == sessions.c.id))
+    .where(sessions.c.id.in_(bindparam("ids", expanding=True)))
+)
+_SELECT_AFTER = PreparedStatement(
+    lambda _: (
+        select(events.c.name, events.c.data, events.c.task_id, events.c.key, events.c.at)
+        .where(events.c.key > bindparam("first"), events.c.key <= bindparam("last"))
+        .order_by(events.c.key)
+        .limit(bindparam("most"))
+    )
+)
 _SELECT_TRACE_POSITION = PreparedStatement(lambda _: select(_newest_key(traces)).where(_BY_SESSION))
 _INSERT_EVENTS = PreparedStatement(lambda _: insert(events))
 _INSERT_TRACES = PreparedStatement(lambda _: insert(traces))
@@ -184,13 +197,9 @@ def _find_position(connection: Connection, session_id: str) -> tuple[int, int] |
 
 
 def _find_positions(connection: Connection, session_ids: Sequence[str]) -> Mapping[str, LogPosition]:
-    logs = sessions.outerjoin(event_logs, event_logs.c.session_id == sessions.c.id)
-    columns = (sessions.c.id, sessions.c.number, event_logs.c.last_seq, _newest_key(events))
     found: dict[str, LogPosition] = {}
     for ids in in_parts(session_ids):
-        for each, number, dropped, newest in connection.execute(
-            select(*columns).select_from(logs).where(sessions.c.id.in_(ids))
-        ):
+        for each, number, dropped, newest in connection.execute(_SELECT_POSITIONS, {"ids": ids}):
             found[each] = LogPosition(number, max(dropped or 0, to_seq(newest)))
     return found
 
@@ -229,8 +238,8 @@ def _list_after(connection: Connection, session_id: str, seq: int, limit: int) -
     found = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
     if found is None:
         return []
-    query = select(events.c.name, events.c.data, events.c.task_id, events.c.key, events.c.at)
-    rows = connection.execute(query.where(belongs_to(events.c.key, found[0], seq)).order_by(events.c.key).limit(limit))
+    first, last = to_key(found[0], min(max(seq, 0), KEYS_PER_PARENT - 1)), to_key(found[0], KEYS_PER_PARENT - 1)
+    rows = _SELECT_AFTER.fetch_rows(connection, {"first": first, "last": last, "most": limit})
     return [LoggedEvent(name, data, task, to_seq(key), at) for name, data, task, key, at in rows]
 
 

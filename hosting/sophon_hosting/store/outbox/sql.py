@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, delete, or_, select
 
@@ -64,9 +64,7 @@ class Outbox(StorePart):
         At most one per chat: the first that is open (neither sent, dead nor withdrawn) and is not held until later. So
         entries of a chat never overtake each other, except for those that are held.
         """
-        return await self._database.read(
-            partial(statements.find_entries, query=statements.SELECT_DUE, channel=channel, now=now, most=max(limit, 0))
-        )
+        return await self._database.read(partial(statements.list_due, channel=channel, now=now, most=max(limit, 0)))
 
     async def find_next_due(self, after: datetime, channel: str) -> datetime | None:
         """Return the earliest time after `after` at which an entry becomes due, as `list_due` defines it; None if there
@@ -74,9 +72,9 @@ class Outbox(StorePart):
         """
         return await self._database.read(partial(statements.find_next_due, after=after, channel=channel))
 
-    async def mark_sending(self, entry_id: str) -> OutboundEntry:
-        """Mark an entry as sending: its request is about to leave."""
-        return await self._apply_transition(entry_id, transitions.mark_sending)
+    async def mark_sending(self, entry_id: str, payload: Mapping[str, Any] | None = None) -> OutboundEntry:
+        """Mark an entry as sending: its request is about to leave, with another payload than before if one is given."""
+        return await self._apply_transition(entry_id, partial(transitions.mark_sending, payload=payload))
 
     async def mark_sent(
         self, entry_id: str, platform_id: str | None = None, *, keep_payload: bool = False

@@ -1,6 +1,6 @@
 """SQL statements of the outbox: functions that read and write entries within a caller's transaction."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, bindparam, func, or_, select, update
 
 from sophon.errors import NotFound
+from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon_channels.outbound_entry import OutboundEntry, is_open
 from sophon_hosting.store.outbound_rows import ENTRY_COLUMNS
 from sophon_hosting.store.outbox import transitions
@@ -19,7 +20,8 @@ _CHANGING = (
 )
 """Columns that transitions change, besides chat and payload."""
 
-_SELECT = select(outbound).where(outbound.c.id == bindparam("which"))
+_COLUMN_NAMES = [column.name for column in outbound.c]
+_SELECT = PreparedStatement(lambda _: select(outbound).where(outbound.c.id == bindparam("which")))
 _UPDATE = update(outbound).where(outbound.c.id == bindparam("which"))
 
 
@@ -33,22 +35,27 @@ def _first_open_per_chat(now: str) -> Select[Any]:
     )
 
 
-SELECT_DUE = (
-    select(outbound)
-    .where(
-        outbound.c.number.in_(_first_open_per_chat("now")),
-        outbound.c.status != "sending",
-        or_(outbound.c.not_before.is_(None), outbound.c.not_before <= bindparam("now")),
+# Each channel runs them every second in a group of processes.
+_SELECT_DUE = PreparedStatement(
+    lambda _: (
+        select(outbound)
+        .where(
+            outbound.c.number.in_(_first_open_per_chat("now")),
+            outbound.c.status != "sending",
+            or_(outbound.c.not_before.is_(None), outbound.c.not_before <= bindparam("now")),
+        )
+        .order_by(outbound.c.number)
+        .limit(bindparam("most"))
     )
-    .order_by(outbound.c.number)
-    .limit(bindparam("most"))
 )
-_SELECT_NEXT_DUE = select(func.min(outbound.c.not_before)).where(
-    outbound.c.channel == bindparam("channel"),
-    outbound.c.open,
-    or_(outbound.c.number.in_(_first_open_per_chat("after")), outbound.c.status == "held"),
-    outbound.c.status != "sending",
-    outbound.c.not_before > bindparam("after"),
+_SELECT_NEXT_DUE = PreparedStatement(
+    lambda _: select(func.min(outbound.c.not_before)).where(
+        outbound.c.channel == bindparam("channel"),
+        outbound.c.open,
+        or_(outbound.c.number.in_(_first_open_per_chat("after")), outbound.c.status == "held"),
+        outbound.c.status != "sending",
+        outbound.c.not_before > bindparam("after"),
+    )
 )
 _SELECT_SENDING = (
     select(outbound)
@@ -94,6 +101,12 @@ def find_entries(connection: Connection, query: Select[Any], **values: Any) -> l
     return [_to_entry(row) for row in connection.execute(query, values)]
 
 
+def list_due(connection: Connection, channel: str, now: datetime, most: int) -> list[OutboundEntry]:
+    """Return the entries of a channel to send now, at most one per chat."""
+    rows = _SELECT_DUE.fetch_rows(connection, {"channel": channel, "now": now, "most": most})
+    return [_entry_from_values(row) for row in rows]
+
+
 def apply_transition(
     connection: Connection, entry_id: str, transition: Callable[[OutboundEntry], OutboundEntry]
 ) -> OutboundEntry:
@@ -135,8 +148,8 @@ def clear_penalties(connection: Connection, channel: str) -> int:
 
 def find_next_due(connection: Connection, after: datetime, channel: str) -> datetime | None:
     """Return the first time after `after` at which an entry of a channel becomes due; None if there is none."""
-    due: datetime | None = connection.execute(_SELECT_NEXT_DUE, {"after": after, "channel": channel}).scalar_one()
-    return due
+    found = _SELECT_NEXT_DUE.fetch_row(connection, {"after": after, "channel": channel})
+    return None if found is None else found[0]
 
 
 def count_dead(connection: Connection) -> int:
@@ -152,10 +165,15 @@ def recover_interrupted(connection: Connection, channel: str) -> list[OutboundEn
 
 def get_entry(connection: Connection, entry_id: str) -> OutboundEntry:
     """Return an entry. Raises NotFound."""
-    row = connection.execute(_SELECT, {"which": entry_id}).one_or_none()
+    row = _SELECT.fetch_row(connection, {"which": entry_id})
     if row is None:
         raise NotFound("outbound entry", entry_id)
-    return _to_entry(row)
+    return _entry_from_values(row)
+
+
+def _entry_from_values(values: Sequence[Any]) -> OutboundEntry:
+    row = dict(zip(_COLUMN_NAMES, values, strict=True))
+    return OutboundEntry(**{name: row[name] for name in ENTRY_COLUMNS})
 
 
 def _to_entry(row: Row[Any]) -> OutboundEntry:

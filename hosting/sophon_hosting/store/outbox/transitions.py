@@ -35,9 +35,9 @@ def assign_run(run_id: str, entries: Sequence[OutboundEntry]) -> list[OutboundEn
     return [replace(entry, run_id=run_id) for entry in entries]
 
 
-def mark_sending(entry: OutboundEntry) -> OutboundEntry:
+def mark_sending(entry: OutboundEntry, payload: Mapping[str, Any] | None = None) -> OutboundEntry:
     """Return the entry after `Outbox.mark_sending`."""
-    return _transition(entry, "sending", not_before=None)
+    return _transition(entry, "sending", not_before=None, payload=entry.payload if payload is None else payload)
 
 
 def mark_sent(entry: OutboundEntry, platform_id: str | None, *, keep_payload: bool = False) -> OutboundEntry:
