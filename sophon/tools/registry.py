@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from sophon.errors import CompositionError, NotFound
 from sophon.tools.relevance import RelevanceIndex
@@ -36,10 +37,14 @@ class ToolRegistry:
                     f"the tools {on_the_wire[wire]!r} and {tool.name!r} are both {wire!r} to a provider: rename one"
                 )
             self._by_name[tool.name], on_the_wire[wire] = tool, tool.name
-        # A tool that names the others fits no message by their names.
-        self.relevance = RelevanceIndex(_describe_with_groups(given, dict.fromkeys(groups, ())))
+        self._described_alone = _describe_with_groups(given, dict.fromkeys(groups, ()))
         self.has_capped_tools = any(tool.max_calls_per_turn is not None for tool in self.tools)
         """Whether any tool has a `max_calls_per_turn`."""
+
+    @cached_property
+    def relevance(self) -> RelevanceIndex:
+        """Index of the tools that fit a message. A tool that names the others fits none by their names."""
+        return RelevanceIndex(self._described_alone)  # when a turn asks: a host adds its tools one by one
 
     def get(self, name: str) -> Tool | None:
         """Return the tool of that name, or None."""
