@@ -103,6 +103,13 @@ class RunTerminator:
         """Keep on disk the usage of a run that ends here without an outcome and that the store does not have."""
         self._outcome_writer.keep_usage(active_run)
 
+    async def settle_usage(self) -> None:
+        """End the reservations of turns that could not wait for the store. Raises StoreError."""
+        unsettled = self._active_runs.unsettled
+        while unsettled:
+            await unsettled[0]()
+            unsettled.popleft()
+
     async def cancel_inactive(self, run: Run) -> None:
         """Record as cancelled a run that no worker is running. Raises StoreError.
 

@@ -1,9 +1,10 @@
 """Active runs: those that this process has accepted or is running now, with their state of cancellation and end."""
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import field
+from typing import TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.clock import Clock
@@ -16,6 +17,9 @@ from sophon.task_timeout import TaskTimeout
 from sophon_hosting.events.staged_writes import StagedWrite
 from sophon_hosting.store.contract import HostStore
 from sophon_hosting.store.runs.contract import Run
+
+Unsettled: TypeAlias = deque[Callable[[], Awaitable[object]]]
+"""Ends of budget reservations that the store did not take, each as it is called again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +43,12 @@ class ActiveRun:
     `store` is the store as the turn sees it, whose operations wait while it `may_wait_for_store`. `is_chain_over` is
     True once the chain has returned or raised. `checkpoint` is the newest one of this start. The run `must_begin` until
     the store has begun it, together with the first records of its turn. `usage` is what the turn has handed over and is
-    written with the outcome, `stored_usage` the part of it that the stored checkpoint has. `released` is set when the
-    worker has released the run. `timeout` is its time limit while its chain runs. `fence` is in whose name the run
-    writes, from its begin on. It ends without an outcome here once it `is_stale`, continued elsewhere, if it
-    `is_outdated`, changed between read and begin, if it `waits_for` an earlier run of its session, and once it
-    `has_lost_lease`: another worker has its task then. With
-    `unless_running` another process gets no outcome from here while it runs it.
+    written with the outcome, `stored_usage` the part of it that the stored checkpoint has, `unsettled` is what its
+    process ends of reservations that the store did not take. `released` is set when the worker has released the run.
+    `timeout` is its time limit while its chain runs. `fence` is in whose name the run writes, from its begin on. It
+    ends without an outcome here once it `is_stale`, continued elsewhere, if it `is_outdated`, changed between read and
+    begin, if it `waits_for` an earlier run of its session, and once it `has_lost_lease`: another worker has its task
+    then. With `unless_running` another process gets no outcome from here while it runs it.
     """
 
     task_id: str
@@ -70,6 +74,7 @@ class ActiveRun:
     must_begin: bool = False
     usage: list[UsageRow] = field(default_factory=new_list)
     stored_usage: list[UsageRow] = field(default_factory=new_list)
+    unsettled: Unsettled = field(default_factory=Unsettled)
     released: asyncio.Event = field(default_factory=asyncio.Event)
     fence: RunFence | None = None
     is_stale: bool = False
@@ -149,6 +154,8 @@ class ActiveRuns:
 
     def __init__(self) -> None:
         self._active_runs: dict[str, ActiveRun] = {}
+        self.unsettled = Unsettled()
+        """What the turns of this process have left to `RunTerminator.settle_usage`."""
 
     def add(self, active_run: ActiveRun) -> None:
         """Register a run."""

@@ -22,6 +22,8 @@ from sophon.stores.sql.store_part import StorePart
 from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.stores.tool_call_journal.sql import SqlJournal, put_entry
 from sophon.stores.unit_of_work import Write, WriteKind
+from sophon.stores.usage.contract import Reservation, Spending, UsageRow, UsageStore
+from sophon_hosting.background_tasks import complete
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.staged_writes import StagedWrite
 from sophon_hosting.runs.active_runs import ActiveRun
@@ -73,6 +75,11 @@ class TurnStore:
         audit, run = self._store.audit.over(partial(TurnDatabase, self)), self.active_run.run
         audit.chat = str(run.origin.get("chat") or "") if run is not None else ""
         return audit
+
+    @cached_property
+    def usage(self) -> "TurnUsage":
+        """The usage and its reservations."""
+        return TurnUsage(self, self._store.usage)
 
     @cached_property
     def journal(self) -> "TurnJournal":
@@ -189,6 +196,38 @@ class TurnJournal:
             raise_refusal(self._turn.active_run.checkpoint)
         write = Write(WriteKind.CALL, partial(put_entry, run_id=run_id, entry=entry), self._turn.active_run.task_id)
         await self._turn.event_bus.session(self._turn.session_id).store(write)
+
+
+class TurnUsage:
+    """Usage of a turn, whose reservations end even if the turn may no longer wait for the store: the process ends them
+    later (`RunTerminator.settle_usage`). What is left reserved would count as spent for an hour.
+    """
+
+    def __init__(self, turn: TurnStore, usage: UsageStore) -> None:
+        self._turn, self._of_process = turn, usage
+        self._usage = usage.over(partial(TurnDatabase, turn)) if isinstance(usage, Repository) else usage
+
+    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spending:
+        """See `UsageStore.settle`."""
+        spent: Spending = await self._end("settle", reservation, row)
+        return spent
+
+    async def release(self, reservation: Reservation) -> None:
+        """See `UsageStore.release`."""
+        await self._end("release", reservation)
+
+    async def _end(self, name: str, *arguments: object) -> Any:
+        async def end() -> Any:
+            try:
+                return await getattr(self._usage, name)(*arguments)
+            except StoreUnavailable:
+                self._turn.active_run.unsettled.append(partial(getattr(self._of_process, name), *arguments))
+                raise
+
+        return await complete(end())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._usage, name)
 
 
 class TurnApprovals:

@@ -176,6 +176,27 @@ async def test_a_turn_that_waits_for_the_store_ends_at_its_time_limit(world, sto
     assert (run.status, run.error.code, world.begun) == ("failed", "timeout", ["here"])
 
 
+async def test_a_turn_that_is_cancelled_while_it_settles_leaves_nothing_reserved(world, store) -> None:
+    host = world.host(LIMITED)
+    await host.start()
+    receipt = await world.send(host, "wait a")
+    await world.until(lambda: started(world))
+    assert await store.usage.reserved() > 0
+    await refuse_writes(store)
+    world.release.set()
+    await unavailable(store)
+    next(iter(host.active_runs)).cancel()
+    await waits_for_store(host)
+    allow_writes(store)
+    assert (await ended_later(world, receipt)).status == "cancelled"
+
+    async def is_settled() -> bool:
+        await world.clock.advance(5)
+        return await store.usage.reserved() == 0
+
+    await world.until(is_settled)
+
+
 async def test_a_turn_that_waits_for_the_store_can_be_cancelled(world, host, store) -> None:
     receipt = await world.send(host, "Stall here")
     await world.until(lambda: started(world))

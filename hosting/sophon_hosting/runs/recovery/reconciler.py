@@ -82,6 +82,7 @@ class RunReconciler:
                 await self._queue.statistics()
         with suppress(QueueUnavailable):
             await self._terminator.release_lanes()
+        await self._terminator.settle_usage()
         candidates: list[PendingRun] = await self._list_lost_candidates() if self._queue.is_shared else []
         # The running ones first: each comes before the queued ones of its session.
         seen = {candidate.id for candidate in candidates}
