@@ -364,6 +364,8 @@ class ConnectedChannel:
         if entry.run_id is None:
             return await self.approval_prompts.refresh_payload(entry)
         await self._typing.wait_until_idle(entry.run_id)
+        if entry.doubtful:  # what has left may be in the chat: as an edit of a later preview it would lack the mark
+            return None
         if entry.position > 0 or await self._typing.load_preview(self.channel, entry.run_id) is None:
             return None
         run = await self._store.runs.get(entry.run_id)

@@ -72,10 +72,10 @@ class DeliveryListener(Protocol):
 
 
 class _Departure:
-    """`BeforeRequest` of one send: marks the entry as sending when its request leaves."""
+    """`BeforeRequest` of one send: marks the entry as sending when its request leaves, with the payload that leaves."""
 
-    def __init__(self, outbox: Outbox, entry_id: str) -> None:
-        self._outbox, self._entry_id = outbox, entry_id
+    def __init__(self, outbox: Outbox, entry_id: str, payload: Mapping[str, Any] | None) -> None:
+        self._outbox, self._entry_id, self._payload = outbox, entry_id, payload
         self.has_left = False
         self.error: Exception | None = None
 
@@ -83,7 +83,7 @@ class _Departure:
         if self.has_left:
             return
         try:
-            await self._outbox.mark_sending(self._entry_id)
+            await self._outbox.mark_sending(self._entry_id, self._payload)
         except Exception as error:
             self.error = error
             raise
@@ -141,7 +141,7 @@ class EntryDelivery:
 
     async def _send(self, entry: OutboundEntry) -> None:
         payload = await self._refresh(entry)
-        departure = _Departure(self._outbox, entry.id)
+        departure = _Departure(self._outbox, entry.id, payload)
         receipt = await self._call_channel(entry if payload is None else replace(entry, payload=payload), departure)
         if not departure.has_left and isinstance(receipt, SendSucceeded | SendAmbiguous):
             await departure()  # a channel that does not announce its requests

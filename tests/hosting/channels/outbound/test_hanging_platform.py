@@ -1,6 +1,7 @@
 """A platform that hangs: one chat waits, and neither another chat nor the platform's own call waits with it."""
 
 import asyncio
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -103,10 +104,10 @@ async def test_an_error_in_one_chat_leaves_what_is_being_sent_in_another_alone()
     bench = Bench(channel)
     kept, failures = bench.store.outbox.mark_sending, [StoreError("memory", "the disk is full")]
 
-    async def sending(entry_id: str) -> OutboundEntry:
+    async def sending(entry_id: str, payload: Mapping[str, Any] | None = None) -> OutboundEntry:
         if entry_id == "broken" and failures:
             raise failures.pop()
-        return await kept(entry_id)
+        return await kept(entry_id, payload)
 
     bench.store.outbox.mark_sending = sending  # type: ignore[method-assign] # a store that fails once
     await bench.add("slow", "10")

@@ -105,6 +105,16 @@ async def test_a_move_keeps_what_it_was_told(store: Store):
     assert (dead.attempts, dead.last_error) == (0, "blocked")
 
 
+async def test_what_has_left_is_what_is_stored_of_an_entry_in_doubt(store: Store):
+    await bring(store, "pending")
+    await store.outbox.mark_sending("e", {"text": "hi", "replaces": "7"})
+    await store.outbox.recover_interrupted("telegram")
+    left = await store.outbox.get("e")
+    assert (left.payload, left.doubtful) == ({"text": "hi", "replaces": "7"}, True)
+    await store.outbox.mark_sending("e")
+    assert (await store.outbox.get("e")).payload == left.payload
+
+
 async def test_a_doubt_stays_whatever_comes_after(store: Store):
     doubtful = await bring(store, "ambiguous")
     assert (doubtful.doubtful, doubtful.last_error) == (True, "no answer")
