@@ -12,8 +12,8 @@ agentic anthropic api attachments audit authentication authorization averages bu
 connections console doctor evaluation filter flow grammars http imports inbound information invoker language
 languages learning litellm llm loop mcp observability offline ollama openai outbound parsing planner plugins
 post postgresql protocol python rabbitmq rate recovery redis reference remote rendering replies rules schema
-search sections security sending server settings sql state store stores tables telegram telemetry testing text
-texts usage vectors webhooks whatsapp
+search sections security sending server settings simulation sql state store stores tables telegram telemetry testing
+text texts usage vectors webhooks whatsapp
 """
 
 
