@@ -10,7 +10,7 @@ PAGE := hosting/sophon_hosting/web/index.html
 # Where this is set, each of the hundred processes of the tests would compile all of Sophon again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run serve chat page test soak chaos properties check fix generate bench docs clean help
+.PHONY: run serve chat page test simulate soak chaos properties check fix generate bench docs clean help
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -30,6 +30,9 @@ page: $(PAGE) ## build the web page
 
 test: $(VENV)/.dev $(PAGE) ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+simulate: $(VENV)/.dev ## run hosts in a simulated world, each with the faults of a seed: make simulate SEEDS=1000 SEED=17
+	$(BIN)/python -m tests.simulation $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SEED),--first $(SEED))
 
 soak: $(VENV)/.dev ## kill hosts and cancel turns at random, again and again: make soak SEED=123 ROUNDS=25
 	$(BIN)/python -m pytest tests/soak -n 2 --dist worksteal $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(ONLY),-k "$(ONLY)")

@@ -1,0 +1,96 @@
+"""Histories of hosts: the same seed is the same history, seeds hold, and each guarantee that is taken out is missed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.simulation import checks
+from tests.simulation.history import History, run_history
+from tests.simulation.mutations import MUTATIONS, Mutation, mutated
+from tests.simulation.plan import FAULTS_OF_SEVERAL, Plan
+from tests.simulation.program import describe_plan, main
+from tests.simulation.shrinking import shorten
+
+SMALL = {"messages": 12, "faults": 4}
+
+SEEDS_OF_FORMER_DEFECTS: dict[int, str] = {}
+"""Histories that have broken a promise, by what was wrong."""
+
+
+def run_elsewhere(seed: int, hash_seed: str) -> str:
+    """The journal of a history in a process of its own."""
+    command = [sys.executable, "-m", "tests.simulation", str(seed)]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(Path.cwd())}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_same_seed_is_the_same_history_in_any_process() -> None:
+    first = run_elsewhere(5, "1")
+    assert first == run_elsewhere(5, "2")
+    assert len(first.splitlines()) > 100
+
+
+def test_a_history_does_not_depend_on_those_before_it() -> None:
+    plan = Plan.draw(21, hosts=2, **SMALL)
+    first = run_history(plan)
+    run_history(Plan.draw(22, hosts=1, **SMALL))
+    assert run_history(plan).journal == first.journal
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 3, 5])
+def test_hosts_keep_their_promises(hosts: int) -> None:
+    for seed in range(3):
+        assert run_history(Plan.draw(100 * hosts + seed, hosts=hosts)).violations == []
+
+
+def test_what_was_broken_once_holds() -> None:
+    for seed, what in SEEDS_OF_FORMER_DEFECTS.items():
+        assert run_history(Plan.draw(seed)).violations == [], what
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.name)
+def test_a_guarantee_that_is_taken_out_is_missed(mutation: Mutation) -> None:
+    with mutated(mutation):
+        assert run_history(Plan.draw(mutation.seed)).violations
+    assert run_history(Plan.draw(mutation.seed)).violations == []
+
+
+def test_a_plan_is_of_its_seed_and_can_be_shortened() -> None:
+    plan = Plan.draw(3)
+    assert plan == Plan.draw(3)
+    assert plan != Plan.draw(4)
+    shorter = plan.keep(messages=[1, 3], faults=[])
+    assert ([each.number for each in shorter.messages], shorter.faults) == ([1, 3], [])
+    assert describe_plan(shorter) == "python -m tests.simulation 3 --faults none --messages 1,3"
+    assert describe_plan(plan) == "python -m tests.simulation 3"
+
+
+def test_every_fault_is_drawn() -> None:
+    drawn = {fault.kind for seed in range(60) for fault in Plan.draw(seed, hosts=3).faults}
+    assert drawn == {*FAULTS_OF_SEVERAL}
+
+
+def test_a_violation_is_shortened_to_what_it_needs() -> None:
+    def run(plan: Plan) -> History:
+        faults, messages = {each.number for each in plan.faults}, {each.number for each in plan.messages}
+        return History(plan, ["broken"] if 7 in faults and {2, 30} <= messages else [], [])
+
+    found = shorten(run(Plan.draw(1)), run)
+    assert [each.number for each in found.plan.faults] == [7]
+    assert [each.number for each in found.plan.messages] == [2, 30]
+
+
+def test_the_program_prints_the_seed_the_history_and_how_to_repeat_it(capsys: pytest.CaptureFixture[str]) -> None:
+    owner = next(each for each in MUTATIONS if each.name == "owner check")
+    with mutated(owner):
+        assert main([str(owner.seed)]) == 1
+    told = capsys.readouterr().out
+    assert "broken: a stranger reaches" in told
+    assert "serves" in told
+
+
+def test_every_check_says_which_promise_it_is_of() -> None:
+    assert all((check.__doc__ or "").endswith(".") for check in checks.CHECKS)
