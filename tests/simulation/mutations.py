@@ -196,22 +196,22 @@ def _no_mark() -> list[Any]:
 
 
 MUTATIONS: Sequence[Mutation] = (
-    Mutation("fence of a start", _no_fence, 0),
-    Mutation("renewal of leases", _no_renewal, 0),
-    Mutation("start of a call in the journal", _no_journal, 0),
-    Mutation("checkpoint before a tool", _no_checkpoint, 0),
-    Mutation("outbox in the transaction of the outcome", _outbox_afterwards, 0),
-    Mutation("final events in the transaction of the outcome", _events_afterwards, 0),
-    Mutation("ack behind the commit", _ack_before_the_work, 0),
-    Mutation("reservation of a budget", _no_reservation, 0),
-    Mutation("recovery at the start", _no_recovery, 0),
-    Mutation("question what the queue has lost", _no_reconciler, 0),
-    Mutation("key of a message", _no_key, 0),
-    Mutation("first decision counts", _last_decision, 0),
-    Mutation("owner check", _no_owner, 0),
-    Mutation("events that were missed", _no_catch_up, 0),
+    Mutation("fence of a start", _no_fence, 6),
+    Mutation("renewal of leases", _no_renewal, 6),
+    Mutation("start of a call in the journal", _no_journal, 1),
+    Mutation("checkpoint before a tool", _no_checkpoint, 1),
+    Mutation("outbox in the transaction of the outcome", _outbox_afterwards, 3),
+    Mutation("final events in the transaction of the outcome", _events_afterwards, 3),
+    Mutation("ack behind the commit", _ack_before_the_work, 1),
+    Mutation("reservation of a budget", _no_reservation, 37),
+    Mutation("recovery at the start", _no_recovery, 1),
+    Mutation("question what the queue has lost", _no_reconciler, 5),
+    Mutation("key of a message", _no_key, 1),
+    Mutation("first decision counts", _last_decision, 2),
+    Mutation("owner check", _no_owner, 1),
+    Mutation("events that were missed", _no_catch_up, 1),
     Mutation("numbers decide between hosts", _unordered_hosts, 0),
-    Mutation("mark of a repetition", _no_mark, 0),
+    Mutation("mark of a repetition", _no_mark, 1),
 )
 
 

@@ -12,13 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sophon_hosting.channels.channel_lifecycle import ChannelLifecycle
-
 from sophon import Risk, Services, tool
 from sophon.settings import Settings
 from sophon.testing.simulation import SimulatedClock, SimulatedLoop, SimulatedProcess
 from sophon.testing.simulation.database import SimulatedDatabase, SimulatedServer
 from sophon.testing.simulation.process import CURRENT_PROCESS
+from sophon_hosting.channels.channel_lifecycle import ChannelLifecycle
 from sophon_hosting.channels.configured_channels import ConfiguredChannels
 from sophon_hosting.fanout.host_messages import HostMessage
 from sophon_hosting.fanout.local_fanout import LocalFanout, LocalNetwork
@@ -42,7 +41,7 @@ RESTART_SECONDS = 3.0
 """Longest time until a process that died is started again."""
 
 LEASE_SECONDS = 10.0
-MAX_DELIVERIES = 10
+MAX_DELIVERIES = 20
 """Above the kills of a history: what is given up after too many has tests of its own."""
 
 
@@ -364,6 +363,7 @@ def _settings(budget: int | None) -> Settings:
             "AgentExecution": {"MaxConcurrentTasks": 8, "Titles": False},
             "Approval": {"Timeout": "00:01:00"},
             "Planning": {"Mode": "Never"},
+            "Queue": {"MaxDeliveries": MAX_DELIVERIES},
             "Budget": {"Providers": {"*": {"DailyTokens": budget}}},
         }
     )
