@@ -184,11 +184,10 @@ class TurnJournal:
         return await self._journal.load_entries(run_id)
 
     async def delete(self, run_id: str, *, fence: RunFence | None = None) -> None:
-        """See `Journal.delete`. The journal of a turn that has its outcome was deleted with it, and one that has its
-        outcome from a later start leaves it to that.
+        """See `Journal.delete`. That of the turn itself is deleted with its outcome, which may still wait for the store:
+        if its process died before, the next start must find what has run.
         """
-        active_run = self._turn.active_run
-        if not (active_run.has_outcome or active_run.is_elsewhere):
+        if run_id != self._turn.active_run.task_id:
             await self._journal.delete(run_id, fence=fence)
 
     async def _store(self, run_id: str, entry: JournalEntry) -> None:

@@ -160,3 +160,14 @@ def test_a_turn_has_all_that_a_store_holds_over_its_own_database() -> None:
     assert own - {"maintenance"} >= {"sessions", "memories", "usage", "preferences", "runs", "grants"}
     for name in own - {"maintenance", "journal", "approvals"}:  # the last two wait as a whole
         assert isinstance(getattr(turn, name)._database, TurnDatabase), name
+
+
+async def test_the_journal_of_a_turn_is_deleted_with_its_outcome_and_not_before() -> None:
+    clock = VirtualClock()
+    store = SqlHostStore("memory://", clock=clock)
+    turn = TurnStore(ActiveRun("r"), "s", EventBus(store.events, store.runs, clock), store, clock)
+    for run_id in ("r", "r/step"):
+        await store.journal.start(run_id, "c1", "note")
+        await turn.journal.delete(run_id)
+    assert list(await store.journal.load_entries("r")) == ["c1"]  # the outcome may wait, and this process may die
+    assert await store.journal.load_entries("r/step") == {}
