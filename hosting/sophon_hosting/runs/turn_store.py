@@ -184,7 +184,7 @@ class TurnJournal:
         return await self._journal.load_entries(run_id)
 
     async def delete(self, run_id: str, *, fence: RunFence | None = None) -> None:
-        """See `Journal.delete`. That of the turn itself is deleted with its outcome, which may still wait for the store:
+        """See `Journal.delete`. That of the turn itself is deleted with its outcome, which may wait for the store:
         if its process died before, the next start must find what has run.
         """
         if run_id != self._turn.active_run.task_id:
