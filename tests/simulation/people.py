@@ -190,6 +190,8 @@ class _Link:
         user = self._user
         payload = {"session_id": user.session, "last_seq": user.last_seq}
         joined = await ask(host, user.user, "join_session", payload, self._hear)
+        if self.broken.is_set():  # the answer comes after the client has given up
+            return
         for event in joined["events"]:
             if "seq" in event["data"]:  # not the text so far of a reply that is being streamed
                 user.hear(event["event"], event["data"])
