@@ -20,7 +20,6 @@ from sophon.stores.unit_of_work import NO_WRITES
 from sophon.stores.usage import sql as usage_sql
 from sophon.stores.usage import sql_reservations
 from sophon_hosting.events import event_bus
-from sophon_hosting.events.remote_events import RemoteEvents
 from sophon_hosting.operations.operation import Subject
 from sophon_hosting.runs.delivery_settlement import LeaseRenewal
 from sophon_hosting.runs.recovery.reconciler import RunReconciler
@@ -179,10 +178,6 @@ def _no_catch_up() -> list[Any]:
     return [patch.object(event_bus, "read_missed_events", read)]
 
 
-def _unordered_hosts() -> list[Any]:
-    return [patch.object(RemoteEvents, "may_deliver", lambda self, event: True)]
-
-
 def _no_mark() -> list[Any]:
     real = transitions.mark_ambiguous, transitions.mark_interrupted
 
@@ -210,7 +205,6 @@ MUTATIONS: Sequence[Mutation] = (
     Mutation("first decision counts", _last_decision, 2),
     Mutation("owner check", _no_owner, 1),
     Mutation("events that were missed", _no_catch_up, 1),
-    Mutation("numbers decide between hosts", _unordered_hosts, 0),
     Mutation("mark of a repetition", _no_mark, 1),
 )
 
