@@ -46,6 +46,21 @@ def test_plain_callbacks_keep_their_order() -> None:
     assert simulate(main, 3) == [*range(20)]
 
 
+def test_tasks_and_futures_in_a_set_have_the_order_of_their_numbers() -> None:
+    async def main(loop: SimulatedLoop) -> tuple[list[int], list[int]]:
+        tasks = [loop.create_task(asyncio.sleep(1)) for _ in range(20)]
+        futures: list[asyncio.Future[Any]] = [loop.create_future() for _ in range(20)]
+        ones, others = {*reversed(tasks)}, {*reversed(futures)}
+        await asyncio.wait(ones)
+        return [tasks.index(each) for each in ones], [futures.index(each) for each in others]
+
+    first = simulate(main, 1)
+    kept = [object() for _ in range(1000)]  # what comes after them has other addresses
+    assert simulate(main, 1) == first
+    assert len(kept) == 1000
+    assert first == ([*range(20)], [*range(20)])
+
+
 def test_an_hour_passes_at_once() -> None:
     async def main(loop: SimulatedLoop) -> float:
         await SimulatedClock(loop).sleep(3600)

@@ -41,6 +41,28 @@ class SimulationStuck(RuntimeError):
     """Error: nothing can run any more and no timer is due, or a history does not end."""
 
 
+class SimulatedTask(asyncio.Task[T]):
+    """Task whose place in a set follows from its number in the world, not from its address in memory."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], *, loop: "SimulatedLoop", **options: Any) -> None:
+        self._number = loop.draw_number()
+        super().__init__(coroutine, loop=loop, **options)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class SimulatedFuture(asyncio.Future[T]):
+    """Future whose place in a set follows from its number in the world, not from its address in memory."""
+
+    def __init__(self, loop: "SimulatedLoop") -> None:
+        self._number = loop.draw_number()
+        super().__init__(loop=loop)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
 class SimulatedLoop(asyncio.BaseEventLoop):
     """asyncio's event loop in virtual time; `random` is the source of all its decisions.
 
@@ -61,9 +83,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.on_death: list[Callable[[SimulatedProcess], None]] = []
         """Called when a process has died."""
         self._now = 0.0
+        self._numbers = 0
         self._own_thread = threading.get_ident()
         self._clock_resolution = CALLBACK_SECONDS
         self.set_exception_handler(_ignore_the_dead)
+        self.set_task_factory(_create_task)
 
     def time(self) -> float:
         """Return the virtual seconds since the beginning of the world."""
@@ -99,6 +123,15 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             process.waiting.clear()
 
         self.call_later(seconds, go_on, context=contextvars.Context())
+
+    def draw_number(self) -> int:
+        """Return the next number of a task or future."""
+        self._numbers += 1
+        return self._numbers
+
+    def create_future(self) -> "asyncio.Future[Any]":
+        """Create a future of this loop."""
+        return SimulatedFuture(self)
 
     def create_task(self, coroutine: Coroutine[Any, Any, T], **options: Any) -> "asyncio.Task[T]":  # type: ignore[override]
         """Create a task of the process that creates it; it is kept until it ends, also by a process that is dead."""
@@ -230,6 +263,10 @@ def finalised() -> Generator[None]:
             yield
         finally:
             gc.collect()
+
+
+def _create_task(loop: Any, coroutine: Any, **options: Any) -> "asyncio.Task[Any]":
+    return SimulatedTask(coroutine, loop=loop, **options)
 
 
 def _is_task_step(handle: asyncio.Handle) -> bool:
