@@ -133,7 +133,11 @@ class Worker:
 
     async def _consume_delivery(self, delivery: Delivery) -> None:
         """Run a turn. A method of its own, so that a consumer that waits holds nothing of its last turn."""
-        active_run = ActiveRun(delivery.entry.task_id, unsettled=self._active_runs.unsettled)
+        active_run = ActiveRun(
+            delivery.entry.task_id,
+            renewal_seconds=self._leases.interval_seconds,
+            unsettled=self._active_runs.unsettled,
+        )
         self._leases.held[active_run] = delivery
         while (previous := self._active_runs.get(delivery.entry.task_id)) is not None:
             await previous.released.wait()

@@ -48,7 +48,8 @@ class ActiveRun:
     `timeout` is its time limit while its chain runs. `fence` is in whose name the run writes, from its begin on. It
     ends without an outcome here once it `is_stale`, continued elsewhere, if it `is_outdated`, changed between read and
     begin, if it `waits_for` an earlier run of its session, and once it `has_lost_lease`: another worker has its task
-    then. With `unless_running` another process gets no outcome from here while it runs it.
+    then. `renewal_seconds` is the interval at which its lease is renewed, None without leases: a process that stood
+    still for longer may have lost it. With `unless_running` another process gets no outcome from here while it runs it.
     """
 
     task_id: str
@@ -61,6 +62,7 @@ class ActiveRun:
     is_cancel_requested: bool = False
     is_interrupted: bool = False
     has_lost_lease: bool = False
+    renewal_seconds: float | None = None
     unless_running: bool = False
     is_finalizing: bool = False
     has_outcome: bool = False

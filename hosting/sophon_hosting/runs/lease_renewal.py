@@ -29,12 +29,17 @@ class LeaseRenewal:
         self.held: dict[ActiveRun, Delivery] = {}
         """Deliveries in work, each until it is about to be acked or given back."""
 
+    @property
+    def interval_seconds(self) -> float | None:
+        """Interval of the renewals; None for a queue without leases."""
+        lease_seconds = self._queue.lease_seconds
+        return None if lease_seconds is None else lease_seconds / RENEWALS_PER_LEASE
+
     async def run_forever(self) -> None:
         """Renew until cancelled; returns at once for a queue without leases."""
-        lease_seconds = self._queue.lease_seconds
-        if lease_seconds is None:
+        interval = self.interval_seconds
+        if interval is None:
             return
-        interval = lease_seconds / RENEWALS_PER_LEASE
         while True:
             await self._clock.sleep(interval)
             await self.renew_all(interval / 2)

@@ -170,10 +170,19 @@ class TurnJournal:
         self._turn, self._journal = turn, journal
 
     async def start(self, run_id: str, call_id: str, tool: str) -> None:
-        """See `Journal.start`."""
-        await self._turn.repeat(partial(self._store, run_id, JournalEntry(call_id, tool)))
-        raise_refusal(self._turn.active_run.checkpoint)
-        self._turn.check_staged()
+        """See `Journal.start`.
+
+        A process may stand still behind this write, and come back when others have continued the run. So a start that
+        took longer than the interval at which leases are renewed is written again: the store refuses it if they have.
+        """
+        clock, renewal_seconds = self._turn.clock, self._turn.active_run.renewal_seconds
+        while True:
+            began = clock.monotonic()
+            await self._turn.repeat(partial(self._store, run_id, JournalEntry(call_id, tool)))
+            raise_refusal(self._turn.active_run.checkpoint)
+            self._turn.check_staged()
+            if renewal_seconds is None or clock.monotonic() - began <= renewal_seconds:
+                return
 
     async def finish(self, run_id: str, result: ToolResult) -> None:
         """See `Journal.finish`."""
