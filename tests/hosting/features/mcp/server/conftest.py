@@ -43,8 +43,8 @@ async def connect() -> AsyncIterator[Callable[..., Any]]:
     """Connects a client, in this process, to the server for a token of a host."""
     async with AsyncExitStack() as stack:
 
-        async def connect(host: Api, token: str = "token-of-ada") -> Client:
+        async def connect(host: Api, token: str = "token-of-ada", **options: Any) -> Client:
             server = create_server(lambda _: AsyncClient(host.url, token), SystemClock())
-            return await stack.enter_async_context(Client(server))
+            return await stack.enter_async_context(Client(server, **options))
 
         yield connect

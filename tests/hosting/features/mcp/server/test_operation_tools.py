@@ -3,12 +3,10 @@
 import asyncio
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import Client, MCPError
 
 from sophon import tool
 from sophon_hosting.client_api.authentication.token_authentication import User
@@ -16,7 +14,6 @@ from sophon_hosting.features.mcp.server.operation_tools import describe_operatio
 from sophon_hosting.features.registry import builtin_operations
 from sophon_hosting.features.tasks.operations import list_tasks
 from sophon_hosting.features.usage.operations import get_usage
-from tests.hosting.features.mcp.server.conftest import PROGRAM, environment
 from tests.hosting.http import conftest
 
 NOBODY: Any = {"user": "ada", "operator": False, "version": "", "level": "Full", "features": [], "scopes": None}
@@ -30,12 +27,12 @@ def test_what_is_a_tool_asks_nobody_so_it_reads_or_stops() -> None:
     assert [each.name for each in load_operation_tools().values() if each.method != "GET"] == ["cancel_task"]
 
 
-@pytest.mark.parametrize("name", load_operation_tools())
-def test_each_tool_takes_and_returns_an_object(name: str) -> None:
-    found = describe_operation(load_operation_tools()[name], NOBODY)
-    assert found.output_schema is not None
-    assert (found.input_schema["type"], found.output_schema["type"]) == ("object", "object")
-    assert "#/components" not in json.dumps([found.input_schema, found.output_schema])
+def test_each_tool_takes_and_returns_an_object() -> None:
+    for name, operation in load_operation_tools().items():
+        found = describe_operation(operation, NOBODY)
+        assert found.output_schema is not None, name
+        assert (found.input_schema["type"], found.output_schema["type"]) == ("object", "object"), name
+        assert "#/components" not in json.dumps([found.input_schema, found.output_schema]), name
 
 
 async def test_a_tool_is_described_by_the_declaration(api: Any, connect: Callable[..., Any]) -> None:
@@ -50,15 +47,13 @@ async def test_a_tool_is_described_by_the_declaration(api: Any, connect: Callabl
     assert (stopped.annotations.read_only_hint, stopped.annotations.destructive_hint) == (False, True)
 
 
-@pytest.mark.parametrize(("user", "is_offered"), [("ada", False), ("olga", True)])
-async def test_a_field_for_operators_is_offered_to_operators_alone(
-    api: Any, connect: Callable[..., Any], user: str, is_offered: bool
-) -> None:
-    client = await connect(api, f"token-of-{user}")
-    schema = (await tools_of(client))["sophon_list_tasks"].input_schema
-    assert ("everything" in schema["properties"]) is is_offered
-    result = await client.call_tool("sophon_list_tasks", {"everything": True})
-    assert result.is_error is not is_offered
+async def test_a_field_for_operators_is_offered_to_operators_alone(api: Any, connect: Callable[..., Any]) -> None:
+    for user, is_offered in (("ada", False), ("olga", True)):
+        client = await connect(api, f"token-of-{user}")
+        schema = (await tools_of(client))["sophon_list_tasks"].input_schema
+        assert ("everything" in schema["properties"]) is is_offered, user
+        result = await client.call_tool("sophon_list_tasks", {"everything": True})
+        assert result.is_error is not is_offered, user
 
 
 def test_a_field_whose_absence_needs_a_permission_is_offered_to_all() -> None:
@@ -95,23 +90,19 @@ async def test_a_task_of_another_user_is_refused_like_one_that_does_not_exist(
     assert (await bob.call_tool("sophon_list_tasks", {})).structured_content["items"] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "says"),
-    [
+async def test_a_wrong_argument_is_an_error_that_names_it(api: Any, connect: Callable[..., Any]) -> None:
+    client = await connect(api)
+    for name, arguments, says in (
         ("sophon_list_tasks", {"limit": "many"}, "limit: "),
         ("sophon_list_tasks", {"limit": 0}, "limit: "),
         ("sophon_list_tasks", {"operation": "get_me"}, "operation: "),
         ("sophon_list_tasks", {"self": 1}, "self: "),
         ("sophon_get_task", {}, "task_id: "),
         ("sophon_get_task", {"task_id": ""}, "task_id: "),
-    ],
-)
-async def test_a_wrong_argument_is_an_error_that_names_it(
-    api: Any, connect: Callable[..., Any], name: str, arguments: dict[str, Any], says: str
-) -> None:
-    result = await (await connect(api)).call_tool(name, arguments)
-    assert result.is_error is True
-    assert result.content[0].text.startswith(says)
+    ):
+        result = await client.call_tool(name, arguments)
+        assert result.is_error is True, arguments
+        assert result.content[0].text.startswith(says), arguments
 
 
 async def test_a_token_that_may_only_read_cancels_nothing(
@@ -161,19 +152,6 @@ async def test_a_token_that_the_host_refuses_ends_the_request(api: Any, connect:
     with pytest.raises(MCPError, match="token") as raised:
         await client.call_tool("sophon_list_tasks", {})
     assert raised.value.error.data == {"code": "unauthorized"}
-
-
-async def test_over_stdio_a_message_is_found(api: Any, connect: Callable[..., Any], tmp_path: Path) -> None:
-    await (await connect(api)).call_tool("ask_agent", {"message": "where is the needle", "session": "s"})
-    process = StdioServerParameters(
-        command=PROGRAM[0], args=[*PROGRAM[1:], "--url", api.url], env=environment("token-of-ada"), cwd=tmp_path
-    )
-    with (tmp_path / "errors").open("w") as errors:
-        async with Client(stdio_client(process, errlog=errors)) as client:
-            assert set(await tools_of(client)) == set(load_operation_tools())
-            found = await client.call_tool("sophon_search_messages", {"q": "needle"})
-    assert {each["session_id"] for each in found.structured_content["items"]} == {"s"}
-    assert (tmp_path / "errors").read_text() == ""
 
 
 def test_each_operation_that_is_a_tool_is_offered() -> None:
