@@ -15,6 +15,7 @@ from sophon.errors import ChainError, ModelError
 from sophon.events import PlanStepChanged, TaskCancelled, TaskCompleted, TaskFailed, TaskStarted, ToolCallCompleted
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 PLAN = {"goal": "g", "steps": [{"id": "a", "description": "do a"}, {"id": "b", "description": "do b"}]}
 
@@ -47,7 +48,7 @@ def outcomes(events: EventRecorder) -> dict[str, str]:
     return {event.call_id: event.outcome for event in events.of(ToolCallCompleted)}
 
 
-@pytest.mark.parametrize("others", [0, 2])
+@table("others", [0, 2])
 async def test_a_tool_that_cancels_a_task_of_its_own_has_failed_and_the_turn_goes_on(others: int) -> None:
     events = EventRecorder()
     made = [ToolCall("c", "careless"), *(ToolCall(f"q{number}", "quick") for number in range(others))]
@@ -84,8 +85,8 @@ async def test_a_tool_that_cancels_a_task_of_its_own_in_a_step_leaves_the_other_
     assert ends(events) == [TaskCompleted]
 
 
-@pytest.mark.parametrize("swallow", ["returns", "raises"])
-@pytest.mark.parametrize("beside", [0, 1])
+@table("swallow", ["returns", "raises"])
+@table("beside", [0, 1])
 async def test_a_tool_that_exceeds_its_time_out_has_timed_out_whatever_it_then_does(swallow: str, beside: int) -> None:
     @tool(timeout_seconds=5)
     async def stubborn(ctx: Any) -> str:
@@ -147,7 +148,7 @@ def in_cancelled_scope(run: Callable[[], Awaitable[Response]], how: str) -> Call
     return {"anyio": anyio_scope, "task": own_task, "deadline": passed_deadline}[how]
 
 
-@pytest.mark.parametrize("how", ["anyio", "task", "deadline"])
+@table("how", ["anyio", "task", "deadline"])
 async def test_in_a_cancelled_scope_no_model_is_called_even_if_nothing_waits(how: str) -> None:
     model = ScriptedModel([])
     services = Services(models=model, clock=VirtualClock())
@@ -159,7 +160,7 @@ async def test_in_a_cancelled_scope_no_model_is_called_even_if_nothing_waits(how
     assert model.requests == []
 
 
-@pytest.mark.parametrize("how", ["anyio", "task"])
+@table("how", ["anyio", "task"])
 async def test_in_a_scope_that_is_cancelled_by_a_reply_no_tool_runs_even_if_nothing_waits(how: str) -> None:
     ran: list[str] = []
     scope = anyio.CancelScope()
@@ -214,9 +215,9 @@ async def swallow_and_retry(ctx: Context, next: Next) -> None:
 SWALLOWING = [swallow_with_response, swallow_with_error, swallow_and_retry]
 
 
-@pytest.mark.parametrize("planning", ["Never", "Always"])
-@pytest.mark.parametrize("place", range(1, 12))
-@pytest.mark.parametrize("swallowing", SWALLOWING)
+@table("planning", ["Never", "Always"])
+@table("place", range(1, 12))
+@table("swallowing", SWALLOWING)
 async def test_a_middleware_cannot_turn_a_cancellation_into_anything_else(
     swallowing: Middleware, place: int, planning: str
 ) -> None:
@@ -255,7 +256,7 @@ async def test_a_middleware_cannot_turn_a_cancellation_into_anything_else(
     assert await services.store.usage.reserved() == 0
 
 
-@pytest.mark.parametrize("swallowing", SWALLOWING[:2])
+@table("swallowing", SWALLOWING[:2])
 async def test_a_chain_without_session_events_ends_as_cancelled_too(swallowing: Middleware) -> None:
     async def hang(ctx: Context, next: Next) -> None:
         await asyncio.Event().wait()
@@ -268,8 +269,8 @@ async def test_a_chain_without_session_events_ends_as_cancelled_too(swallowing: 
     assert task.cancelled()
 
 
-@pytest.mark.parametrize("place", [1, 6, 7, 8, 9, 11])
-@pytest.mark.parametrize("planning", ["Never", "Always"])
+@table("place", [1, 6, 7, 8, 9, 11])
+@table("planning", ["Never", "Always"])
 async def test_a_cancelled_error_that_a_middleware_raises_by_itself_is_a_failure(place: int, planning: str) -> None:
     async def stray(ctx: Context, next: Next) -> None:
         await cancel_own_task()

@@ -5,8 +5,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from sophon import ModelRequest, ModelResponse, Pipeline, Services, ToolCall, tool
 from sophon.events import ContextCompacted, MemoryFlush
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
@@ -19,6 +17,7 @@ from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.context_window.conversation_truncation import GAP_NOTE
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
 from sophon_middlewares.stages.chain_defaults import ChainDefaults
+from tests.tables import table
 
 TURNS = 40
 WINDOWS = (8000, 9000, 10_000, 12_000, 16_000)
@@ -114,8 +113,8 @@ def said(request: ModelRequest) -> set[str]:
     return marks | {f"r{(each.tool_call_id or 'c')[1:]}" for each in shown if each.role == "tool"}
 
 
-@pytest.mark.parametrize("chain", CHAINS)
-@pytest.mark.parametrize("window", WINDOWS)
+@table("chain", CHAINS)
+@table("window", WINDOWS)
 async def test_what_is_not_shown_any_more_is_in_the_summary_that_is_shown(window: int, chain: str) -> None:
     conversation = Conversation(chain, window)
     await conversation.run()
@@ -126,8 +125,8 @@ async def test_what_is_not_shown_any_more_is_in_the_summary_that_is_shown(window
     assert conversation.events.of(MemoryFlush)
 
 
-@pytest.mark.parametrize("chain", CHAINS)
-@pytest.mark.parametrize("window", [8000, 12_000])
+@table("chain", CHAINS)
+@table("window", [8000, 12_000])
 async def test_without_a_summary_facts_are_flushed_and_the_cut_is_named(window: int, chain: str) -> None:
     conversation = Conversation(chain, window, fails=lambda number: True)
     await conversation.run()
@@ -142,7 +141,7 @@ async def test_without_a_summary_facts_are_flushed_and_the_cut_is_named(window: 
     assert conversation.read_twice == set()
 
 
-@pytest.mark.parametrize("chain", CHAINS)
+@table("chain", CHAINS)
 async def test_once_summaries_succeed_again_they_take_in_what_was_cut(chain: str) -> None:
     conversation = Conversation(chain, 9000, fails=lambda number: number < 3)
     await conversation.run()

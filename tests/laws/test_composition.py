@@ -22,6 +22,7 @@ from sophon_middlewares import (
 )
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.chains.additions import find_guards
+from tests.tables import table
 
 
 async def fine(ctx: Context, next: Next) -> None:
@@ -74,7 +75,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("middlewares", "sentence"), REFUSED)
+@table(("middlewares", "sentence"), REFUSED)
 def test_a_chain_that_cannot_work_names_its_culprit(middlewares: tuple, sentence: str) -> None:
     with pytest.raises(CompositionError, match=sentence):
         Pipeline.compose(*middlewares)
@@ -99,7 +100,7 @@ def test_a_function_may_stand_anywhere_behind_session_events() -> None:
 NOT_LAST = [each for each in twelve(Services()) if not isinstance(each, LlmInvoker)]
 
 
-@pytest.mark.parametrize("last", NOT_LAST, ids=[type(each).__name__ for each in NOT_LAST])
+@table("last", NOT_LAST)
 def test_none_of_the_eleven_that_call_next_is_the_last(last: Middleware) -> None:
     with pytest.raises(CompositionError, match=f"{type(last).__name__} is the last one and calls next"):
         Pipeline.compose(last)
@@ -184,7 +185,7 @@ async def hooks_nothing(ctx: Context, next: Next) -> None:
     await next(ctx)
 
 
-@pytest.mark.parametrize(
+@table(
     ("middleware", "problem"),
     [(swapped, r"swapped, takes \(next, ctx\)"), (hooks_nothing, r"hooks_nothing, calls ctx.model_hook\(...\) alone")],
 )
@@ -193,7 +194,7 @@ def test_swapped_parameters_and_a_hook_outside_of_a_with_are_refused(middleware:
         Pipeline.compose(middleware, LlmInvoker())
 
 
-@pytest.mark.parametrize(
+@table(
     ("attribute", "value"),
     [("after", 3), ("requires", None), ("before", [1]), ("first", "no"), ("unique", 1), ("settling_only", ("x",))],
 )
@@ -211,7 +212,7 @@ def test_a_chain_is_not_made_by_the_class_itself() -> None:
         Pipeline(fine, LlmInvoker())  # type: ignore[arg-type] - the mistake
 
 
-@pytest.mark.parametrize(
+@table(
     ("create", "problem"),
     [
         (lambda: AgenticLoop(options=20), r"AgenticLoop\(options\)=20 .*write LoopOptions"),

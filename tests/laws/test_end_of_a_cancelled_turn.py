@@ -23,6 +23,7 @@ from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.outer.session_events import session_events
 from tests.databases import SQLITE, copy_database
+from tests.tables import table
 
 
 @dataclass
@@ -188,10 +189,10 @@ async def run_until_scope_cancelled(turn: Turn, run: Callable[[], Coroutine[Any,
         await run()
 
 
-@pytest.mark.parametrize("recorded", [True, False])
-@pytest.mark.parametrize("place", [1, 7, 10])
-@pytest.mark.parametrize("part", [shielded, in_own_task])
-@pytest.mark.parametrize("stop", [run_until_timed_out, run_until_scope_cancelled])
+@table("recorded", [True, False])
+@table("place", [1, 7, 10])
+@table("part", [shielded, in_own_task])
+@table("stop", [run_until_timed_out, run_until_scope_cancelled])
 async def test_a_part_that_goes_on_after_the_cancellation_starts_nothing(
     stop: Callable[..., Coroutine[Any, Any, None]], part: Callable[[Parts], Middleware], place: int, recorded: bool
 ) -> None:
@@ -223,7 +224,7 @@ async def test_a_part_that_goes_on_after_a_failure_starts_nothing() -> None:
     assert (turn.requests, turn.tools, turn.ends()) == (["reply"], ["quick", "hang"], [TaskFailed])
 
 
-@pytest.mark.parametrize("recorded", [True, False])
+@table("recorded", [True, False])
 async def test_a_turn_that_was_cancelled_is_not_run_again(recorded: bool) -> None:
     turn = Turn()
     pipeline = turn.chain(recorded=recorded)

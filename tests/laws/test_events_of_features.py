@@ -12,6 +12,7 @@ from sophon_hosting.features import FEATURES
 from sophon_hosting.features.registry import load_builtin_features, load_event_types
 from tests.event_declarations import check_event_declaration
 from tests.packaging.test_imports import modules_loaded_by
+from tests.tables import table
 
 FOLDER = Path(sophon_hosting.features.__file__).parent
 EVENTS = load_event_types(load_builtin_features())
@@ -22,7 +23,7 @@ SqlHostStore("memory://")
 """
 
 
-@pytest.mark.parametrize("name", FEATURES)
+@table("name", FEATURES)
 def test_a_feature_names_exactly_the_events_of_its_folder(name: str) -> None:
     [feature] = [each for each in load_builtin_features() if each.name == name]
     declared = {
@@ -39,7 +40,7 @@ def list_events(path: Path) -> list[str]:
     return [each.name for each in classes if "Event" in {ast.unparse(base).rpartition(".")[2] for base in each.bases}]
 
 
-@pytest.mark.parametrize("kind", EVENTS, ids=lambda each: each.wire_name)
+@table("kind", EVENTS)
 def test_an_event_of_a_feature_says_of_itself_all_that_others_must_know(kind: type[Event]) -> None:
     check_event_declaration(kind)
 
@@ -48,7 +49,7 @@ def test_whoever_opens_the_store_of_a_host_knows_its_events() -> None:
     assert {each.__module__ for each in EVENTS} <= modules_loaded_by(OPENED)
 
 
-@pytest.mark.parametrize("kind", EVENTS, ids=lambda each: each.wire_name)
+@table("kind", EVENTS)
 def test_an_event_of_a_feature_can_be_imported_with_all_others(kind: type[Event]) -> None:
     assert getattr(sophon.events, kind.__name__) is kind
 

@@ -3,11 +3,10 @@
 import asyncio
 import gc
 
-import pytest
-
 from sophon import ModelRequest, ModelResponse, Services, ToolCall, tool
 from sophon.testing import EventRecorder, FunctionModel
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 TURNS = 10
 
@@ -33,9 +32,9 @@ def model(rounds: int, calls: int) -> FunctionModel:
     return FunctionModel(answer)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("rounds", "calls"), [(0, 0), (5, 1), (2, 4)])
-@pytest.mark.parametrize("limit", [None, 10**9])
+@table("stream", [False, True])
+@table(("rounds", "calls"), [(0, 0), (5, 1), (2, 4)])
+@table("limit", [None, 10**9])
 async def test_the_collector_finds_nothing_of_a_turn(rounds: int, calls: int, stream: bool, limit: int | None) -> None:
     settings = {"Budget": {"Providers": {"*": {"DailyTokens": limit}}}}
     services = Services(models=model(rounds, calls), tools=[add], events=Forgetful(), settings=settings)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.tables import table
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("sophon", "middlewares/sophon_middlewares", "hosting/sophon_hosting", "channels/sophon_channels")
@@ -224,7 +224,7 @@ def test_each_exception_is_needed() -> None:
     assert EXCEPTIONS.keys() - find_all().keys() == set()
 
 
-@pytest.mark.parametrize(
+@table(
     "line",
     [
         "services.approvals = gate",
@@ -239,9 +239,7 @@ def test_an_assignment_from_outside_is_found(line: str) -> None:
     assert list(find_completions(module, {"approvals"}, {"approvals"})) != []
 
 
-@pytest.mark.parametrize(
-    "line", ["self.gate = gate", "made = Services()\n    made.gate = gate", "ctx.gate = gate", "made: int"]
-)
+@table("line", ["self.gate = gate", "made = Services()\n    made.gate = gate", "ctx.gate = gate", "made: int"])
 def test_own_attributes_fresh_objects_and_records_are_assigned_to(line: str) -> None:
     module = ast.parse(f"def connect(self, ctx, gate):\n    {line}")
 

@@ -21,6 +21,7 @@ from sophon_hosting.store.outbox.transitions import mark_ambiguous, mark_dead, m
 from sophon_hosting.store.runs.contract import RunError
 from sophon_hosting.store.sql_host_store import SqlHostStore
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 Answer = Callable[[ModelRequest], Awaitable[str | ModelResponse]]
 KEY = "sk-proj-Canary0123456789abcdef"
@@ -105,7 +106,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SENDING = OutboundEntry("e", "r", "telegram", "a", "c", "reply", {}, status="sending")
 
 
-@pytest.mark.parametrize(
+@table(
     "made",
     [
         lambda: TaskFailed(error={"code": "internal", "message": SAID, "id": "r"}),

@@ -8,6 +8,7 @@ from sophon import Context, Middleware, Next, Pipeline, Services, ToolCall, tool
 from sophon.errors import ChainError
 from sophon.testing import ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 ran: list[str] = []
 
@@ -39,10 +40,11 @@ PLACES: list[tuple[Middleware, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("twice", "place"), PLACES)
+@table(("twice", "place"), PLACES)
 async def test_a_middleware_that_calls_next_twice_at_the_same_time_fails_the_turn(
     twice: Middleware, place: int
 ) -> None:
+    ran.clear()
     model = ScriptedModel([[ToolCall("c", "effect")], "done", "done"])
     services = Services(models=model, tools=[effect], clock=VirtualClock())
     chain = twelve(services)

@@ -44,6 +44,7 @@ from sophon.events import (
 from sophon.events import Message as MessageAdded
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 PLACES = range(1, 12)
 """Of thirteen places, compose refuses the one in front of SessionEvents and the one behind LlmInvoker."""
@@ -327,8 +328,8 @@ def test_every_pair_of_places_is_tried() -> None:
         assert {pair for name in SCENARIOS for pair in pairs_of(name, when)} == set(tried)
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("name", SCENARIOS)
+@table("when", ["before", "after"])
+@table("name", SCENARIOS)
 async def test_a_turn_in_which_a_middleware_fails_twice_is_the_same_turn(
     name: str, when: Literal["before", "after"]
 ) -> None:
@@ -343,8 +344,8 @@ async def test_a_turn_in_which_a_middleware_fails_twice_is_the_same_turn(
     assert not wrong, "\n\n".join(wrong)
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("failing", PLACES)
+@table("when", ["before", "after"])
+@table("failing", PLACES)
 async def test_a_plan_that_is_run_again_continues_its_steps(failing: int, when: Literal["before", "after"]) -> None:
     """The failure in a step leaves Planning; what calls next again stands around the whole plan."""
     scenario = SCENARIOS["plan"]
@@ -352,7 +353,7 @@ async def test_a_plan_that_is_run_again_continues_its_steps(failing: int, when: 
     check(seen, await observe(scenario))
 
 
-@pytest.mark.parametrize("place", [0, 12])
+@table("place", [0, 12])
 def test_the_two_other_places_are_refused(place: int) -> None:
     chain = list(twelve(Services()))
     with pytest.raises(CompositionError, match="SessionEvents" if place == 0 else "LlmInvoker"):

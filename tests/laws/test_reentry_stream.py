@@ -1,12 +1,11 @@
 """Streaming under re-entry: the chunks of the last epoch are the text of the turn, whatever was made again."""
 
-import pytest
-
 from sophon import Context, Next, Pipeline, Services, ToolCall, tool
 from sophon.events import Message, StreamChunk, StreamReset
 from sophon.models.model import ModelResponse
 from sophon.testing import EventRecorder, ScriptedModel
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
+from tests.tables import table
 
 
 @tool
@@ -19,7 +18,7 @@ def said(text: str) -> ModelResponse:
     return ModelResponse(text, [ToolCall("c", "look")])
 
 
-@pytest.mark.parametrize("repeats", [0, 1, 2])
+@table("repeats", [0, 1, 2])
 async def test_a_reply_with_text_and_calls_that_is_made_again_is_streamed_anew(repeats: int) -> None:
     tries = 0
 

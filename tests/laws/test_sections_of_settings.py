@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-import pytest
-
 import sophon_hosting
 from sophon.settings import Settings
 from sophon.settings.root import RootSection, load_settings_type
 from sophon_hosting.features import FEATURES
+from tests.tables import table
 
 
 def list_root_sections() -> dict[str, type[RootSection]]:
@@ -32,7 +31,7 @@ def list_declared_classes() -> Iterator[str]:
                 yield f"{module}:{node.name}"
 
 
-@pytest.mark.parametrize("feature", FEATURES)
+@table("feature", FEATURES)
 def test_the_sections_of_a_feature_stand_in_its_folder(feature: str) -> None:
     package = f"sophon_hosting.features.{feature}"
     for path in getattr(import_module(package), "SETTINGS", ()):

@@ -10,6 +10,7 @@ from sophon.chain.pipeline import Middleware
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.testing import FunctionModel, ScriptedModel
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 
 async def _fail() -> None:
@@ -67,12 +68,12 @@ async def run(tools: list[Tool], *parts: Middleware) -> list[str]:
     return [*(each.content for each in ctx.messages if each.role == "tool"), response.text]
 
 
-@pytest.mark.parametrize("tools", [[handled], [handled, handled], [pay]], ids=["one", "parallel", "gate"])
+@table("tools", [[handled], [handled, handled], [pay]])
 async def test_a_handled_failure_of_a_group_ends_no_turn(tools: list[Tool]) -> None:
     assert await run(tools) == [*("handled" if each is handled else "paid" for each in tools), "done"]
 
 
-@pytest.mark.parametrize("others", [[], [handled]], ids=["alone", "parallel"])
+@table("others", [[], [handled]])
 async def test_a_group_that_a_tool_raises_is_its_error(others: list[Tool]) -> None:
     result, *_, text = await run([raised, *others])
     assert "ValueError" in result or "ExceptionGroup" in result

@@ -10,6 +10,7 @@ from sophon.cancellation import MAX_SECONDS_WITHOUT_PASS
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
 from tests.loop_time import LoopTime
+from tests.tables import table
 
 
 @tool
@@ -62,7 +63,7 @@ def stepped(model: FunctionModel, step: float) -> Services:
     return Services(models=model, tools=[add], clock=SteppedClock(step))
 
 
-@pytest.mark.parametrize("count", [0, 10])
+@table("count", [0, 10])
 async def test_a_turn_of_less_than_two_milliseconds_yields_to_nobody(count: int) -> None:
     services = stepped(rounds(count), MAX_SECONDS_WITHOUT_PASS / 1e6)
     chain = twelve(services)
@@ -70,7 +71,7 @@ async def test_a_turn_of_less_than_two_milliseconds_yields_to_nobody(count: int)
     assert await count_yields(chain.run(services.turn("go"))) == 0
 
 
-@pytest.mark.parametrize("step", [MAX_SECONDS_WITHOUT_PASS, 0], ids=["late", "time stands still"])
+@table("step", [MAX_SECONDS_WITHOUT_PASS, 0])
 async def test_a_turn_that_never_waits_lets_the_loop_run_between_its_calls(step: float) -> None:
     services = stepped(rounds(10), step)
     assert await count_yields(twelve(services).run(services.turn("go"))) >= 21  # before 11 model calls, 10 tool calls
@@ -93,7 +94,7 @@ async def stop_by_due_timer(task: asyncio.Task[object], time: LoopTime) -> None:
     time.advance(6)
 
 
-@pytest.mark.parametrize("stop", [stop_by_ready_callback, stop_by_due_timer])
+@table("stop", [stop_by_ready_callback, stop_by_due_timer])
 async def test_a_cancellation_that_is_ready_or_due_stops_a_turn_before_its_tools(
     stop: Callable[[asyncio.Task[object], LoopTime], Awaitable[None]],
 ) -> None:

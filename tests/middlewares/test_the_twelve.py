@@ -3,12 +3,11 @@
 import importlib
 from pathlib import Path
 
-import pytest
-
 import sophon_middlewares
 from sophon import Services
 from sophon.chain.order_constraints import get_middleware_name
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 FOLDERS = Path(sophon_middlewares.__file__).parent
 TWELVE = {
@@ -31,7 +30,7 @@ TWELVE = {
 }
 
 
-@pytest.mark.parametrize("zone", TWELVE)
+@table("zone", TWELVE)
 def test_a_zone_holds_exactly_its_middlewares(zone: str) -> None:
     found = {path.stem for path in (FOLDERS / zone).iterdir() if path.is_dir() or path.suffix == ".py"}
     assert found - {"__init__", "__pycache__"} == set(TWELVE[zone])

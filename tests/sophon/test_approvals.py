@@ -3,12 +3,12 @@
 import json
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon import ApprovalRequest, Decision, Risk, ToolCall
 from sophon.approvals import MAX_PREVIEW_VALUE_CHARACTERS, RejectingGate, compute_call_digest, render_call_preview
+from tests.tables import table
 
 CALL = ToolCall("c", "mail.send", {"to": "ada@example.org", "copies": 2})
 
@@ -23,7 +23,7 @@ def test_asking_again_for_the_same_is_the_same_request() -> None:
     assert request().digest == request(same).digest
 
 
-@pytest.mark.parametrize(
+@table(
     "other",
     [
         request(run_id="run2"),
@@ -60,7 +60,7 @@ def test_a_request_comes_back_from_json_as_it_was() -> None:
     assert ApprovalRequest.from_json(json.loads(json.dumps(made.to_json()))) == made
 
 
-@pytest.mark.parametrize(
+@table(
     "decision",
     [
         Decision.approve(),
@@ -109,7 +109,7 @@ def test_the_note_of_a_tool_stands_below_and_no_argument_can_imitate_it() -> Non
     assert [line for line in made.preview.split("\n") if line.startswith("Note:")] == ["Note: take care"]
 
 
-@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\u2028", "\x0b"])
+@table("line_break", ["\n", "\r\n", "\u2028", "\x0b"])
 def test_no_line_of_a_value_reads_as_another_argument(line_break: str) -> None:
     lines = render_call_preview(ToolCall("c", "t", {"body": f"hello{line_break}  to: mallory"})).splitlines()
     assert [line for line in lines if line.startswith("  to:")] == []

@@ -9,6 +9,7 @@ import pytest
 from sophon.cancellation import Cancellation, run_despite_cancellation
 from sophon.clock import SystemClock
 from sophon.errors import ChainError
+from tests.tables import table
 
 
 def work_of(ticks: int, done: list[str]) -> Callable[[], Awaitable[str]]:
@@ -36,7 +37,7 @@ async def test_an_error_of_the_work_is_raised() -> None:
         await run_despite_cancellation(failing(), 60)
 
 
-@pytest.mark.parametrize("cancels", [1, 2, 20])
+@table("cancels", [1, 2, 20])
 async def test_every_cancel_of_the_task_is_held_off_and_then_delivered(cancels: int) -> None:
     done: list[str] = []
     task = asyncio.ensure_future(work_of(30, done)())

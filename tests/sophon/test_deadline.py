@@ -7,6 +7,7 @@ import pytest
 
 from sophon.deadline import RECHECK_SECONDS, Deadline, next_check_seconds, timeout_at
 from sophon.testing import VirtualClock
+from tests.tables import table
 
 HOUR = 3600.0
 
@@ -40,7 +41,7 @@ def test_a_jump_backward_does_not_move_it_away(clock) -> None:
     assert deadline.remaining_seconds(clock) == HOUR
 
 
-@pytest.mark.parametrize(("remaining", "seconds"), [(None, RECHECK_SECONDS), (5.0, 5.0), (-1.0, 0.0), (HOUR, 30.0)])
+@table(("remaining", "seconds"), [(None, RECHECK_SECONDS), (5.0, 5.0), (-1.0, 0.0), (HOUR, 30.0)])
 def test_the_wall_clock_is_looked_at_often_enough(remaining: float | None, seconds: float) -> None:
     assert next_check_seconds(remaining) == seconds
 

@@ -10,6 +10,7 @@ from sophon.events import Event, event_from_wire, event_type, event_types
 from sophon.events.field_visibility_rules import field_rules
 from sophon.events.visibility import Plain, Text, Visibility
 from tests.event_declarations import check_event_declaration
+from tests.tables import table
 
 EVENTS = [each for each in event_types().values() if each.__module__.startswith("sophon.events.")]
 
@@ -28,7 +29,7 @@ class WeatherChanged(Event):
     source: str = ""
 
 
-@pytest.mark.parametrize("kind", EVENTS, ids=lambda each: each.wire_name)
+@table("kind", EVENTS)
 def test_an_event_says_of_itself_all_that_others_must_know(kind: type[Event]) -> None:
     check_event_declaration(kind)
 

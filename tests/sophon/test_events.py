@@ -11,6 +11,7 @@ import pytest
 from sophon import Services, Usage, events
 from sophon.context import Step
 from sophon.events import Event
+from tests.tables import table
 
 CLASSES = [
     each for _, each in inspect.getmembers(events, inspect.isclass) if issubclass(each, Event) and each is not Event
@@ -55,13 +56,13 @@ def example(kind: type[Event]) -> Event:
     )
 
 
-@pytest.mark.parametrize("name", WIRE)
+@table("name", WIRE)
 def test_every_event_of_the_contract_has_its_class_and_its_fields(name: str) -> None:
     [kind] = [each for each in CLASSES if each.wire_name == name]
     assert set(WIRE[name].split()) <= {each.name for each in dataclasses.fields(kind)}
 
 
-@pytest.mark.parametrize("kind", CLASSES)
+@table("kind", CLASSES)
 def test_every_event_is_ready_for_the_wire(kind: type[Event]) -> None:
     event = example(kind)
     Services().turn("go", session_id="s").emit(event)

@@ -29,6 +29,7 @@ from sophon.models.providers.ollama.request import RequestWriter as OllamaWriter
 from sophon.models.providers.openai.request import RequestWriter as OpenAIWriter
 from sophon.models.token_counter import TokenCounter
 from sophon.services import Services
+from tests.tables import table
 
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4s2I", 13, b"IHDR", 640, 480)
 GIF = b"GIF89a" + struct.pack("<2H", 640, 480)
@@ -45,7 +46,7 @@ SEEING = ModelInfo("m", "p", capabilities=frozenset({"vision"}))
 BLIND = ModelInfo("m", "p")
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "media_type"),
     [
         (PNG, "image/png"),
@@ -55,7 +56,6 @@ BLIND = ModelInfo("m", "p")
         (LOSSLESS, "image/webp"),
         (LOSSY, "image/webp"),
     ],
-    ids=["png", "gif", "jpeg", "webp extended", "webp lossless", "webp lossy"],
 )
 def test_format_and_size_are_read_from_the_file(content: bytes, media_type: str) -> None:
     assert (find_media_type(content), read_size(content)) == (media_type, (640, 480))
@@ -69,7 +69,7 @@ def test_any_file_has_a_size_or_none(head: bytes, rest: bytes) -> None:
     assert 85 <= count_image_tokens(image_from_bytes(head + rest)) <= MAX_IMAGE_TOKENS
 
 
-@pytest.mark.parametrize(
+@table(
     "url",
     [
         *("", "cat.png", "file:///etc/passwd", "ftp://h/x", "https://", "http://[", "data:image/png;base64,%%%"),
@@ -91,9 +91,7 @@ def test_a_data_url_is_its_file() -> None:
     assert image_from_url(FILE.address, name="cat.png") == FILE
 
 
-@pytest.mark.parametrize(
-    ("width", "height", "tokens"), [(1, 1, 85), (640, 480, 410), (1000, 1000, 1334), (9000, 9000, 1600)]
-)
+@table(("width", "height", "tokens"), [(1, 1, 85), (640, 480, 410), (1000, 1000, 1334), (9000, 9000, 1600)])
 def test_tokens_grow_with_the_pixels(width: int, height: int, tokens: int) -> None:
     content = PNG[:16] + struct.pack(">2I", width, height)
     assert count_image_tokens(image_from_bytes(content)) == tokens

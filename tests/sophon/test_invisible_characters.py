@@ -2,11 +2,11 @@
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.invisible_characters import escape_invisible, render_for_person
+from tests.tables import table
 
 DECEIVING = st.sampled_from(
     [
@@ -17,7 +17,7 @@ DECEIVING = st.sampled_from(
 TEXTS = st.text() | st.lists(DECEIVING, max_size=60).map("".join)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "shown"),
     [
         ("ls -l; é 日本 עברית 🚀", "ls -l; é 日本 עברית 🚀"),
@@ -61,7 +61,7 @@ def test_a_long_text_shows_head_and_tail_and_what_is_left_out(text: str, limit: 
     assert shown.startswith(render_for_person(text[: limit // 2]))
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "shown"),
     [
         (f"ls{' ' * 300}; rm -rf ~", "ls⟦300 blanks⟧; rm -rf ~"),

@@ -1,11 +1,10 @@
 from datetime import UTC, datetime
 
-import pytest
-
 from sophon.local_day import find_start_of_day
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("now", "zone", "expected"),
     [
         ("2026-11-23T00:00:00", "UTC", "2026-11-23T00:00:00"),

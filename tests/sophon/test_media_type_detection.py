@@ -1,17 +1,17 @@
 """The media type of a file follows from its content."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.attachments import MAX_NAME_CHARACTERS, Attachment, clean_name
 from sophon.media_type_detection import BINARY, decode_text, detect_media_type
 from sophon.settings.sections.attachments import DEFAULT_MEDIA_TYPES
+from tests.tables import table
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "name", "expected"),
     [
         (b"\x89PNG\r\n\x1a\n....", "page.html", "image/png"),
@@ -57,7 +57,7 @@ def test_text_is_recognised_in_any_language(text: str) -> None:
         assert decoded.encode("utf-8-sig" if encoded.startswith(b"\xef\xbb\xbf") else "utf-8") == encoded
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "expected"),
     [
         ("../../etc/passwd", "passwd"),

@@ -1,15 +1,14 @@
 """Who may decide what: the rules as a table."""
 
-import pytest
-
 from sophon import Risk
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
+from tests.tables import table
 
 SEVERAL = OperatorPolicy(frozenset({"olga", "otto"}), several_users=True)
 FOUR_EYES = OperatorPolicy(frozenset({"olga", "otto"}), several_users=True, four_eyes=True)
 
 
-@pytest.mark.parametrize(
+@table(
     ("policy", "risk", "asker", "decider", "approves", "problem"),
     [
         (UNRESTRICTED, Risk.CRITICAL, "ada", "ada", True, None),

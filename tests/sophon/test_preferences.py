@@ -4,9 +4,10 @@ import pytest
 
 from sophon.errors import InputError
 from sophon.preferences import Preferences, build_preferences_section, check_preference, parse_preference_command
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "value", "kept"),
     [
         ("language", " Deutsch ", "Deutsch"),
@@ -21,7 +22,7 @@ def test_a_preference_is_kept(name: str, value: str, kept: str) -> None:
     assert check_preference(name, value) == kept
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "value", "sentence"),
     [
         ("colour", "blue", "there is no preference 'colour'"),

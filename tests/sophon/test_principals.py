@@ -2,7 +2,6 @@
 
 import itertools
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,9 +14,10 @@ from sophon.principals import (
     hub_user_principal,
     is_channel_name,
 )
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("user_id", "principal"),
     [
         ("ada", "ada"),
@@ -46,7 +46,7 @@ def test_principals_of_different_kinds_are_never_equal(first: str, second: str) 
     assert all(len(kind) == (1 if first == second else 2) for kind in kinds)
 
 
-@pytest.mark.parametrize(
+@table(
     ("principal", "folder"),
     [
         ("", "."),
@@ -70,6 +70,6 @@ def test_two_principals_never_share_a_folder_even_where_case_does_not_count(firs
     assert set(files_folder(first).name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
-@pytest.mark.parametrize("name", ["user", "local", "group", "role", "", "a:b"])
+@table("name", ["user", "local", "group", "role", "", "a:b"])
 def test_a_channel_cannot_have_the_name_of_another_namespace(name: str) -> None:
     assert not is_channel_name(name)

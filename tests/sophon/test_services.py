@@ -9,6 +9,7 @@ from sophon.models.gateway.provider import Provider
 from sophon.models.offline import OfflineModel
 from sophon.testing import FunctionModel, ScriptedModel, VirtualClock
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 
 def model(name: str) -> FunctionModel:
@@ -41,7 +42,7 @@ def test_without_anything_there_is_the_offline_model_a_store_tools_and_nobody_to
     assert services.settings.agent_execution.max_tool_iterations == 100
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t"])
+@table("text", ["", " ", "\n\t"])
 def test_an_empty_message_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="the message is empty"):
         Services().turn(text)
@@ -53,7 +54,7 @@ def test_an_unknown_model_is_refused_with_the_near_names() -> None:
         services.turn("go", model="gpt-lrge")
 
 
-@pytest.mark.parametrize("chosen", ["b", "b/b"])
+@table("chosen", ["b", "b/b"])
 async def test_a_chosen_model_answers(chosen: str) -> None:
     services = Services(models=[model("a"), model("b")])
     assert (await twelve(services).run(services.turn("go", model=chosen))).text == "b"

@@ -12,6 +12,7 @@ from sophon.errors import ToolError
 from sophon.security import redact
 from sophon.settings import Settings
 from sophon.vault import CredentialVault
+from tests.tables import table
 
 TOKEN = "sesame/open+1234="
 
@@ -25,7 +26,7 @@ def headers(of: CredentialVault, *, principal: str = "", data_owner: str = "", g
     return dict(of.lookup(principal=principal, data_owner=data_owner, group=group)("https", "api.example.com", 443))
 
 
-@pytest.mark.parametrize(
+@table(
     ("users", "turn", "attached"),
     [
         (None, {"principal": "anna"}, True),
@@ -56,7 +57,7 @@ def test_the_scheme_must_be_https() -> None:
     assert lookup("https", "api.example.com", 80) == {"authorization": f"Bearer {TOKEN}"}
 
 
-@pytest.mark.parametrize("value", ["", "   ", "t0o5m4l", "two\nlines-of-text", "with\x00zero-byte", "schlüssel-lang"])
+@table("value", ["", "   ", "t0o5m4l", "two\nlines-of-text", "with\x00zero-byte", "schlüssel-lang"])
 def test_a_secret_that_cannot_be_sent_or_redacted_is_an_error_without_its_value(value: str) -> None:
     used = vault({"TOKEN": value}, Secret={"$env": "TOKEN"})
     with pytest.raises(ToolError) as caught:
@@ -72,7 +73,7 @@ def test_secrets_come_from_the_environment_and_from_files(tmp_path: Path) -> Non
     assert headers(vault({"T": TOKEN}, Secret={"$env": "T"})) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     "form",
     [TOKEN, quote(TOKEN, safe=""), b64encode(f"user:{TOKEN}".encode()).decode(), TOKEN.replace("/", "\\/")],
 )
@@ -111,7 +112,7 @@ def test_services_take_the_secrets_from_the_environment_of_the_host(tmp_path: Pa
     assert services.security.vault.has_header("AUTHORIZATION")
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "principal", "names"),
     [
         ("https://api.example.com/x", "anna", ["github"]),

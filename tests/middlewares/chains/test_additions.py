@@ -6,8 +6,6 @@ import sys
 from importlib import import_module
 from typing import Any
 
-import pytest
-
 from sophon import Pipeline
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.placement import place
@@ -18,6 +16,7 @@ from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import CHAINS, twelve
 from sophon_middlewares.chains.additions import ADDITIONS, GUARD_ORDER, GUARDS, Addition, find_additions, find_guards
 from sophon_middlewares.guards.protection import Protection
+from tests.tables import table
 
 ON = GuardsSettings()
 
@@ -40,7 +39,7 @@ def test_twelve_stays_twelve() -> None:
     assert len(twelve(Services())) == 12
 
 
-@pytest.mark.parametrize("name", [*CHAINS])
+@table("name", [*CHAINS])
 def test_whatever_asks_a_model_in_front_of_the_loop_is_redacted_too(name: str) -> None:
     chain = names(CHAINS[name](Services(), find_guards(ON)))
     assert chain.index("ReplyRedaction") < min(chain.index(each) for each in ("PromptToolBridge", "AgenticLoop"))
@@ -52,7 +51,7 @@ def test_without_redaction_no_model_call_is_redacted() -> None:
     assert "ReplyRedaction" not in names(twelve(Services(), find_guards(off)))
 
 
-@pytest.mark.parametrize("guard", STANDARD)
+@table("guard", STANDARD)
 def test_a_guard_that_is_off_does_not_stand(guard: str) -> None:
     settings = GuardsSettings.model_validate({guard: {"Enabled": False}})
     chain = names(twelve(Services(), find_guards(settings)))
@@ -97,7 +96,7 @@ def test_a_chain_of_a_class_of_its_own_stays_one() -> None:
     assert isinstance(place(Own(twelve(Services())), find_guards(ON).values(), GUARD_ORDER), Own)
 
 
-@pytest.mark.parametrize("addition", [*ADDITIONS, *GUARDS], ids=lambda each: each.name)
+@table("addition", [*ADDITIONS, *GUARDS])
 def test_each_line_of_the_table_names_a_class_and_a_setting(addition: Addition[Any]) -> None:
     assert get_middleware_name(getattr(import_module(addition.module), addition.name)()) == addition.name
     assert addition.reason.endswith(".")

@@ -4,14 +4,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import pytest
-
 from sophon import Pipeline, Response, Services
 from sophon.errors import BudgetExceeded, ModelError
 from sophon.events import Event
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.stages.published_stage import PublishedStage
 from tests.middlewares.chains.conversations import CONVERSATIONS, converse
+from tests.tables import table
 
 PAGE = (Path(__file__).parents[3] / "docs" / "chains.md").read_text(encoding="utf-8")
 EVENTS: Mapping[str, dict[str, str]] = {
@@ -127,15 +126,15 @@ def test_all_five_run_over_all_ten() -> None:
     assert len(CONVERSATIONS) == 10
 
 
-@pytest.mark.parametrize("name", CONVERSATIONS)
-@pytest.mark.parametrize("chain", CHAINS)
+@table("name", CONVERSATIONS)
+@table("chain", CHAINS)
 async def test_the_published_events_come_in_the_published_order(chain: str, name: str) -> None:
     events, ends = await converse(CHAINS[chain], name)
     assert len(ends) == len(CONVERSATIONS[name])
     assert publish(chain, find_known(chain, events)) == expect(chain, name) * len(ends)
 
 
-@pytest.mark.parametrize("chain", CHAINS)
+@table("chain", CHAINS)
 async def test_any_two_neighbouring_events_in_the_other_order_are_noticed(chain: str) -> None:
     swaps = 0
     for name in CONVERSATIONS:
@@ -149,7 +148,7 @@ async def test_any_two_neighbouring_events_in_the_other_order_are_noticed(chain:
     assert swaps >= 20
 
 
-@pytest.mark.parametrize(("chain", "first", "second"), [("clawdesk", 2, 3), ("clawdesk", 0, 1)])
+@table(("chain", "first", "second"), [("clawdesk", 2, 3), ("clawdesk", 0, 1)])
 async def test_a_chain_with_two_stages_exchanged_is_noticed(chain: str, first: int, second: int) -> None:
     def compose(services: Services) -> Pipeline:
         parts = list(CHAINS[chain](services))
@@ -173,7 +172,7 @@ def test_every_event_on_the_page_occurs() -> None:
     }
 
 
-@pytest.mark.parametrize("chain", CHAINS)
+@table("chain", CHAINS)
 async def test_no_event_of_the_page_is_made_up(chain: str) -> None:
     seen: set[str] = set()
     for name in ("one call", "approved", "error"):
@@ -181,7 +180,7 @@ async def test_no_event_of_the_page_is_made_up(chain: str) -> None:
     assert seen == set(EVENTS[chain].values())
 
 
-@pytest.mark.parametrize("name", [each for each in CONVERSATIONS if each not in ("limit", "error")])
+@table("name", [each for each in CONVERSATIONS if each not in ("limit", "error")])
 async def test_the_answers_are_the_same(name: str) -> None:
     texts: dict[str, list[str]] = {}
     for chain, compose in CHAINS.items():
@@ -196,27 +195,27 @@ async def test_the_answers_are_the_same(name: str) -> None:
     assert len({tuple(each) for each in texts.values()}) == 1, texts
 
 
-@pytest.mark.parametrize("chain", CHAINS)
+@table("chain", CHAINS)
 async def test_an_endless_turn_ends_after_the_rounds_of_the_chain(chain: str) -> None:
     _, [end] = await converse(CHAINS[chain], "limit")
     assert isinstance(end, Response)
     assert (end.finish_reason, end.tool_rounds) == ("max_iterations", ROUNDS[chain])
 
 
-@pytest.mark.parametrize("chain", CHAINS)
+@table("chain", CHAINS)
 async def test_a_host_that_sets_its_own_number_of_rounds_has_it(chain: str) -> None:
     _, [end] = await converse(CHAINS[chain], "limit", AgentExecution={"MaxToolIterations": 3})
     assert isinstance(end, Response)
     assert end.tool_rounds == 3
 
 
-@pytest.mark.parametrize("chain", CHAINS)
+@table("chain", CHAINS)
 async def test_a_broken_provider_fails_the_turn(chain: str) -> None:
     _, [end] = await converse(CHAINS[chain], "error")
     assert isinstance(end, ModelError)
 
 
-@pytest.mark.parametrize("chain", CHAINS)
+@table("chain", CHAINS)
 async def test_a_spent_budget_refuses_before_any_model(chain: str) -> None:
     limits = {"Providers": {"*": {"DailyTokens": 1}}}
     events, [end] = await converse(CHAINS[chain], "greeting", Budget=limits)

@@ -12,6 +12,7 @@ from sophon_middlewares import DecisionLayer
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.decisions.decision_layer import write_answer
 from tests.gate import Gate
+from tests.tables import table
 
 ASKED: list[str] = []
 
@@ -58,15 +59,16 @@ async def test_a_fast_path_answers_without_a_model() -> None:
     assert completed.tool == "datetime.now"
 
 
-@pytest.mark.parametrize(("decision", "text", "asked"), [("approve", "found cats", 0), ("reject", "a model", 1)])
+@table(("decision", "text", "asked"), [("approve", "found cats", 0), ("reject", "a model", 1)])
 async def test_a_fast_path_is_asked_about_like_any_call(decision: str, text: str, asked: int) -> None:
+    ASKED.clear()
     person = Gate(Decision.approve() if decision == "approve" else Decision.reject("no"))
     found = Services(models=FunctionModel(answer), tools=[web_search], clock=VirtualClock(), approvals=person)
     response = await chain(found).run(found.turn("search for cats"))
     assert (response.text, len(person.asked), len(ASKED)) == (text, 1, asked)
 
 
-@pytest.mark.parametrize(
+@table(
     "settings",
     [
         {"Tools": {"Disabled": ["datetime.now"]}},
@@ -107,7 +109,7 @@ async def forecast(city: str, days: int = 1) -> str:
     return f"sun in {city}"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "said"),
     [
         ("email bob@example.com that I am late", "sent 'I am late' to ['bob@example.com']"),
@@ -187,7 +189,7 @@ async def test_without_a_tool_the_model_is_told_that_there_is_none() -> None:
     assert "No tool for it is available" in ASKED[0]
 
 
-@pytest.mark.parametrize(("approves", "text"), [(True, "goal: Research tea and write a report"), (False, "a model")])
+@table(("approves", "text"), [(True, "goal: Research tea and write a report"), (False, "a model")])
 async def test_a_goal_goes_to_its_tool_through_approval(approves: bool, text: str) -> None:
     person = Gate(Decision.approve() if approves else Decision.reject("no"))
     found = Services(models=FunctionModel(answer), tools=[goals_create], clock=VirtualClock(), approvals=person)
@@ -195,7 +197,7 @@ async def test_a_goal_goes_to_its_tool_through_approval(approves: bool, text: st
     assert (response.text, [each.tool for each in person.asked]) == (text, ["goals.create"])
 
 
-@pytest.mark.parametrize(("mode", "plans"), [("Auto", True), ("Never", False)])
+@table(("mode", "plans"), [("Auto", True), ("Never", False)])
 async def test_without_that_tool_a_goal_is_planned(mode: str, plans: bool) -> None:
     purposes: list[str] = []
 

@@ -14,6 +14,7 @@ from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.guards import authorization
 from sophon_middlewares.guards.authorization import Authorization
 from tests.middlewares.guards.conftest import GuardedTurn, write_call
+from tests.tables import table
 
 READ = ToolCall("c1", "files.read", {"path": "notes.txt"})
 DENY_READ = {"Principal": "bob", "Resource": "tool:files.read", "Effect": "Deny"}
@@ -171,7 +172,7 @@ async def test_the_model_is_offered_only_permitted_tools() -> None:
     assert await offered(settings(Users={"bob": {"Level": "ZeroTrust"}}), chain) == [[]]
 
 
-@pytest.mark.parametrize("name", CHAINS)
+@table("name", CHAINS)
 async def test_a_chain_of_a_program_offers_no_tool_that_its_turns_may_not_use(name: str) -> None:
     chosen = settings(Users={"bob": {"Level": "ZeroTrust"}})
     assert await offered(chosen, CHAINS[name](Services(settings=chosen)), "hello there") == [[]]

@@ -13,6 +13,7 @@ from sophon_middlewares.chains import wasp
 from sophon_middlewares.guards.intent_gate import IntentGate
 from sophon_middlewares.tool_calls.fast_path_call import FAST_PATH
 from tests.gate import Gate
+from tests.tables import table
 
 SENT: list[str] = []
 BODY = "See you at noon tomorrow"
@@ -59,8 +60,9 @@ async def test_what_the_person_asks_for_runs() -> None:
     assert (SENT, person.asked) == (["ada@tea.house"], [])
 
 
-@pytest.mark.parametrize(("approves", "sent"), [(True, ["ada@tea.house"]), (False, [])])
+@table(("approves", "sent"), [(True, ["ada@tea.house"]), (False, [])])
 async def test_what_nobody_asked_for_is_asked_about(approves: bool, sent: list[str]) -> None:
+    SENT.clear()
     person, events, _ = await run("What is the weather?", decision=Decision.approve() if approves else None)
     assert sent == SENT
     [asked] = person.asked
@@ -83,7 +85,7 @@ async def test_what_is_not_understood_is_asked_about_even_where_the_rest_is_refu
     assert [each.verdict for each in events.of(GuardVerdict) if each.guard == "IntentGate"] == ["escalate"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "verdicts"),
     [
         ("kannst du diese Liste in todo.txt notieren?", []),
@@ -127,7 +129,7 @@ async def test_without_the_gate_the_same_call_runs() -> None:
     assert SENT == ["ada@tea.house"]
 
 
-@pytest.mark.parametrize(("body", "passes"), [("a presentation about tea", True), ("something else", False)])
+@table(("body", "passes"), [("a presentation about tea", True), ("something else", False)])
 async def test_the_call_of_a_fast_path_is_asked_for_by_the_words_it_is_made_of(body: str, passes: bool) -> None:
     services = Services(tools=[mail_send], settings={"Guards": {"IntentGate": {"Enabled": True}}})
     ctx = services.turn("Prepare a presentation about tea")

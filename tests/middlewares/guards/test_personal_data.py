@@ -16,6 +16,7 @@ from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, LlmInvoker, MaskPersonalData, PromptToolBridge, SessionEvents, ToolExecution
 from sophon_middlewares.chains import CHAINS, twelve
 from sophon_middlewares.guards.personal_data import NOTE
+from tests.tables import table
 
 ADDRESS, NAME = "ada@example.com", "Ada Lovelace"
 MAIL = f"Find out what {NAME} needs and write her a mail to {ADDRESS}"
@@ -113,7 +114,7 @@ async def test_what_a_later_layer_adds_is_masked() -> None:
     assert_masked(model, "reply")
 
 
-@pytest.mark.parametrize("name", CHAINS)
+@table("name", CHAINS)
 async def test_it_stands_in_every_chain(name: str) -> None:
     async def answer(request: ModelRequest) -> str:
         return f"You said: {request.messages[-1].content}"
@@ -128,8 +129,8 @@ async def test_it_stands_in_every_chain(name: str) -> None:
     assert "MaskPersonalData" in chain.explain()
 
 
-@pytest.mark.parametrize("function_calling", [True, False])
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13, 100])
+@table("function_calling", [True, False])
+@table("size", [1, 2, 3, 5, 8, 13, 100])
 async def test_a_streamed_answer_has_the_values_wherever_it_is_cut(size: int, function_calling: bool) -> None:
     async def answer(request: ModelRequest) -> ModelResponse:
         return ModelResponse("[EMAIL_1] and [[NAME_1]], [EMAIL_9] [EMA", reasoning="it is [EMAIL_1]")
@@ -192,7 +193,7 @@ async def test_names_may_depend_on_the_turn() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@table(
     ("options", "reason"),
     [
         ({"kinds": ["emial"]}, "did you mean 'email'"),

@@ -17,6 +17,7 @@ from sophon.stores import InMemoryStore
 from sophon.testing import VirtualClock
 from sophon_middlewares.guards.rate_limit import RateLimit, find_limits, judge_exceeded
 from tests.middlewares.guards.conftest import GuardedTurn
+from tests.tables import table
 
 ran: list[str] = []
 
@@ -261,7 +262,7 @@ def test_the_verdict_without_a_known_time_says_what_it_waits_for() -> None:
     assert found.reason.endswith("possible again once a call that is waiting or running has ended")
 
 
-@pytest.mark.parametrize(
+@table(
     ("settings", "risk", "rules"),
     [
         ({}, Risk.NONE, []),
@@ -279,7 +280,7 @@ def test_which_limits_a_call_has(settings: dict[str, Any], risk: Risk, rules: li
     assert [each.rule for each in found] == rules
 
 
-@pytest.mark.parametrize(
+@table(
     ("settings", "problem"),
     [
         ({"Levels": {"Controlled": 0}}, "Guards.RateLimit.Levels.Controlled"),

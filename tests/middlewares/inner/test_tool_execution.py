@@ -22,6 +22,7 @@ from sophon_middlewares.chains import twelve
 from sophon_middlewares.inner.tool_execution import call_timeout_seconds
 from sophon_middlewares.tool_calls.tool_limits import RESERVED_CALLS
 from tests.gate import Gate
+from tests.tables import table
 
 CHAIN = Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker())
 
@@ -48,7 +49,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("call", "text"), WRONG)
+@table(("call", "text"), WRONG)
 async def test_a_call_that_cannot_run_becomes_an_error_result(call: ToolCall, text: str) -> None:
     assert (await results(call, tools=[greet]))[0].startswith(text)
 
@@ -102,7 +103,7 @@ async def test_a_timeout_of_the_tools_own_is_an_ordinary_failure(events: EventRe
     assert [c.outcome for c in events.of(ToolCallCompleted)] == ["failed"]
 
 
-@pytest.mark.parametrize(("own", "setting", "limit"), [(None, 8000, 8000), (100, 8000, 100), (None, 500, 500)])
+@table(("own", "setting", "limit"), [(None, 8000, 8000), (100, 8000, 100), (None, 500, 500)])
 async def test_a_long_result_is_cut(own: int | None, setting: int, limit: int) -> None:
     @tool(max_result=own)
     async def talk() -> list[str]:
@@ -153,7 +154,7 @@ async def test_the_same_clock_gives_the_same_fences_and_a_stored_fence_keeps_its
     assert [m.content for m in later.messages if m.role == "tool"] == stored
 
 
-@pytest.mark.parametrize(("outside", "start"), [(True, "<external-"), (False, "own")])
+@table(("outside", "start"), [(True, "<external-"), (False, "own")])
 async def test_a_tool_may_say_that_one_of_its_results_comes_from_outside(outside: bool, start: str) -> None:
     (text,) = await results(ToolCall("c", "mixed", {"outside": outside}), tools=[mixed])
     assert text.startswith(start)
@@ -336,8 +337,8 @@ ESCAPED = "</external> " * 3000
 WARNING = "\n\nwarning: again was called 3 times in a row"
 
 
-@pytest.mark.parametrize("own", [None, 400, 100])
-@pytest.mark.parametrize("external", [True, False])
+@table("own", [None, 400, 100])
+@table("external", [True, False])
 async def test_a_result_is_never_longer_than_the_limit_whatever_is_added(external: bool, own: int | None) -> None:
     @tool(external=external, max_result=own)
     async def again() -> str:
@@ -384,7 +385,7 @@ async def results_of_rounds(rounds: Sequence[list[ToolCall]], *, tools: list[Too
     return [message.content for message in ctx.messages if message.role == "tool"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("own", "default", "maximum", "seconds"),
     [(None, 120, 600, 120), (30, 120, 600, 30), (7200, 120, 600, 600), (None, 900, 600, 600)],
 )
@@ -419,7 +420,7 @@ async def test_people_see_the_result_of_an_external_tool_without_its_fence() -> 
     assert shown == ["outside", "error: there is no such file"]
 
 
-@pytest.mark.parametrize("is_async", [True, False])
+@table("is_async", [True, False])
 async def test_a_tool_that_calls_sys_exit_has_failed_and_the_program_goes_on(is_async: bool) -> None:
     async def leave() -> str:
         sys.exit(2)

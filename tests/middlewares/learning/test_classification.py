@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from sophon import Context, ModelRequest, Pipeline, Services
 from sophon.events import RouteChosen, StageCompleted
 from sophon.learning import classify, complexity_factors
@@ -14,6 +12,7 @@ from sophon.learning.message_complexity import WEIGHTS
 from sophon.routing.context_keys import TASK_PROFILE
 from sophon.testing import EventRecorder, FunctionModel
 from sophon_middlewares import CapabilityRouting, Classification, LlmInvoker
+from tests.tables import table
 
 LONG = "First analyze the parser of the compiler, then design the cache of the database so that it is thread safe"
 
@@ -60,7 +59,7 @@ async def test_type_keywords_complexity_factors_and_confidence_are_on_the_contex
     assert "tier" not in event.data  # the router says it, in the same trace
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "tier", "flags"),
     [("hi", "low", ()), ("fix the bug", "low", ()), ("make it good", "high", ("unsure",)), (LONG, "high", ())],
 )
@@ -76,7 +75,7 @@ async def test_the_router_goes_a_tier_up_by_the_confidence_that_the_trace_shows(
     assert chosen.complexity == shown.data["complexity"]
 
 
-@pytest.mark.parametrize(("whole", "kind"), [(True, "chat"), (False, "code_generation")])
+@table(("whole", "kind"), [(True, "chat"), (False, "code_generation")])
 async def test_the_published_match_is_a_switch(whole: bool, kind: str) -> None:
     ctx = await run(build(Classification={"WholeWords": whole}), "a prefix of something")
     assert ctx.get(TASK_PROFILE).task_type == kind  # type: ignore[union-attr]

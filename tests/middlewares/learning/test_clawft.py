@@ -19,6 +19,7 @@ from sophon_middlewares.chains.additions import find_additions, find_guards
 from sophon_middlewares.learning.scoring import Scoring
 from sophon_middlewares.skills.skills import Skills
 from tests.gate import Gate
+from tests.tables import table
 
 STAGES = ["classifier", "router", "assembler", "transport", "scorer", "learner"]
 SETTINGS = {"Planning": {"Mode": "Never"}}
@@ -66,7 +67,7 @@ def stages_of(events: Sequence[Event]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     "texts",
     [
         ["hello there"],
@@ -114,7 +115,7 @@ async def test_a_reply_that_asks_for_tools_is_neither_scored_nor_kept_and_the_an
     assert len(await services.store.trajectories.list()) == 1
 
 
-@pytest.mark.parametrize(("compose", "kept"), [(clawft, 1), (twelve, 0)])
+@table(("compose", "kept"), [(clawft, 1), (twelve, 0)])
 async def test_without_a_setting_it_keeps_averages_and_a_trajectory_and_twelve_does_not(
     compose: Any, kept: int
 ) -> None:
@@ -169,8 +170,8 @@ async def repeat(request: ModelRequest) -> ModelResponse:
     return ModelResponse("", [ToolCall(f"c{len(request.messages)}", "look", {"what": "apple"})])
 
 
-@pytest.mark.parametrize("compose", [twelve, clawft])
-@pytest.mark.parametrize(("rounds", "reason"), [(2, "max_iterations"), (50, "loop_detected")])
+@table("compose", [twelve, clawft])
+@table(("rounds", "reason"), [(2, "max_iterations"), (50, "loop_detected")])
 async def test_a_turn_that_ended_in_a_loop_is_kept_once_and_routing_observes_the_same_score(
     compose: Any, rounds: int, reason: str
 ) -> None:

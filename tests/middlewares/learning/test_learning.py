@@ -26,6 +26,7 @@ from sophon_middlewares.chains.additions import find_additions
 from sophon_middlewares.learning.learning import Learning
 from sophon_middlewares.learning.scoring import Scoring
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
+from tests.tables import table
 
 SECRET = "sk-" + "ant-api03-" + "Ab1" * 12
 
@@ -106,7 +107,7 @@ async def test_a_turn_leaves_its_trajectory_with_secrets_replaced_and_texts_cut(
     assert found.output_tokens > 0
 
 
-@pytest.mark.parametrize(
+@table(
     ("scorer", "text", "quality", "judge"),
     [
         ("Fitness", "look apple", None, ""),  # shown, and no judgement
@@ -138,7 +139,7 @@ async def test_the_scorer_sees_the_turn_itself_and_its_failed_calls():
     assert seen.tools_offered > 1
 
 
-@pytest.mark.parametrize("score", [float("nan"), float("inf"), -1.0, 2.0])
+@table("score", [float("nan"), float("inf"), -1.0, 2.0])
 async def test_a_scorer_that_returns_no_score_gives_the_quality_zero(score: float):
     services = build()
     await run(services, "hello", Fixed(score))
@@ -146,7 +147,7 @@ async def test_a_scorer_that_returns_no_score_gives_the_quality_zero(score: floa
     assert found.quality == 0
 
 
-@pytest.mark.parametrize(("score", "kept"), [(0.8, 1), (0.79, 0)])
+@table(("score", "kept"), [(0.8, 1), (0.79, 0)])
 async def test_the_route_of_a_good_answer_is_kept_and_found_again(score: float, kept: int):
     services = build()
     await run(services, "Where is the parser?", Fixed(score), session_id="s")
@@ -172,7 +173,7 @@ async def test_no_model_is_asked_for_an_embedding():
     assert len(await services.store.trajectories.list()) == 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("settings", "text"),
     [
         ({"Learning": {"Enabled": False}}, "hello"),
@@ -229,7 +230,7 @@ async def test_what_cannot_be_kept_costs_the_turn_nothing(caplog: pytest.LogCapt
     assert "could teach was not kept" in caplog.text
 
 
-@pytest.mark.parametrize(
+@table(
     ("settings", "is_added"),
     [
         ({}, False),
@@ -255,7 +256,7 @@ def test_a_chain_that_has_learning_and_one_that_stores_nothing_stay_as_they_are(
     assert place(fragment, learning) is fragment
 
 
-@pytest.mark.parametrize("wrong", [lambda: [Scoring(), Learning()], lambda: [Learning()]])
+@table("wrong", [lambda: [Scoring(), Learning()], lambda: [Learning()]])
 def test_learning_stands_around_scoring(wrong: Any):
     rest = list(twelve(build()))[1:]
     with pytest.raises(CompositionError, match="Learning"):

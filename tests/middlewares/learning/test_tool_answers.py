@@ -11,6 +11,7 @@ from sophon.learning import explain_route
 from sophon.routing.message_tags import MESSAGE_TAGS
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import clawft, twelve
+from tests.tables import table
 
 
 def ping(text: str) -> str | None:
@@ -39,7 +40,7 @@ def build(events: EventRecorder | None = None, **settings: Any) -> Services:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("settings", "text", "expected"),
     [
         ({}, "ping", "pong"),
@@ -62,14 +63,14 @@ def build(events: EventRecorder | None = None, **settings: Any) -> Services:
         ),
     ],
 )
-@pytest.mark.parametrize("compose", [twelve, clawft])
+@table("compose", [twelve, clawft])
 async def test_a_tool_answers_where_it_may(settings: Any, text: str, expected: str, compose: Any) -> None:
     services = build(**settings)
     response = await compose(services).run(services.turn(text, principal="ada"))
     assert (response.text, response.finish_reason) == (expected, "stop")
 
 
-@pytest.mark.parametrize(("compose", "expected"), [(twelve, "a model"), (clawft, "pong")])
+@table(("compose", "expected"), [(twelve, "a model"), (clawft, "pong")])
 async def test_with_other_strategies_it_answers_in_clawft_only(compose: Any, expected: str) -> None:
     services = build(Routing={"Strategy": "Tiered"})
     assert (await compose(services).run(services.turn("ping"))).text == expected
@@ -92,7 +93,7 @@ async def test_a_tool_whose_answer_fails_leaves_that_message_to_a_model(caplog: 
     assert [record.message.count("the message goes to a model") for record in caplog.records] == [1]
 
 
-@pytest.mark.parametrize("traits", [{"risk": Risk.HIGH, "answer": ping}, {"answer": "pong"}])
+@table("traits", [{"risk": Risk.HIGH, "answer": ping}, {"answer": "pong"}])
 def test_a_tool_of_some_risk_must_not_answer_by_itself(traits: dict[str, Any]) -> None:
     with pytest.raises(CompositionError, match=r"answer (is .pong.; it )?must be a function"):
 
@@ -105,8 +106,8 @@ def test_a_tool_of_some_risk_must_not_answer_by_itself(traits: dict[str, Any]) -
 VAR = "Convert var to const:\n```js\nvar x = 1;\n```"
 
 
-@pytest.mark.parametrize("strategy", ["Priority", "Tiered", "CostAware"])
-@pytest.mark.parametrize(
+@table("strategy", ["Priority", "Tiered", "CostAware"])
+@table(
     ("tags", "expected"),
     [(["AGENT_BOOSTER_AVAILABLE"], "```js\nconst x = 1;\n```"), (["other"], "a model"), ([], "a model")],
 )
@@ -127,7 +128,7 @@ async def test_a_tagged_message_that_no_booster_answers_goes_to_a_model() -> Non
     assert response.text == "a model"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         (VAR, "```js\nconst x = 1;\n```"),
@@ -142,13 +143,13 @@ async def test_in_clawft_boosters_answer_with_nothing_set(text: str, expected: s
     assert (await clawft(services).run(services.turn(text))).text == expected
 
 
-@pytest.mark.parametrize("text", ["10 - 12", "14.30 - 16.00", "2026-01-31", "24/7", "555-1234", "9-5"])
+@table("text", ["10 - 12", "14.30 - 16.00", "2026-01-31", "24/7", "555-1234", "9-5"])
 async def test_a_range_a_date_or_a_number_to_call_is_no_arithmetic(text: str) -> None:
     services = build(Routing={})
     assert (await clawft(services).run(services.turn(text))).text == "a model"
 
 
-@pytest.mark.parametrize("tags", ["text", [1], [""], ["x" * 65], list("abcdefghijklmnopq")])
+@table("tags", ["text", [1], [""], ["x" * 65], list("abcdefghijklmnopq")])
 def test_tags_are_a_list_of_a_few_short_texts(tags: Any) -> None:
     with pytest.raises(InputError, match="tags"):
         build().turn("hello", tags=tags)

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from sophon import ModelRequest, Pipeline, Risk, Services, tool
 from sophon.approvals import Decision
 from sophon.errors import ToolError
@@ -13,6 +11,7 @@ from sophon.models.model import ModelResponse
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_hosting.host_chain import build_configured_chain
 from tests.gate import Gate
+from tests.tables import table
 
 ALL = {"Replies": {"Validator": {"Enabled": True}, "Announcer": {"Enabled": True}, "UrlOutcomes": True}}
 
@@ -203,7 +202,7 @@ async def test_a_state_that_an_earlier_turn_made_is_no_false_claim_and_new_work_
     ]
 
 
-@pytest.mark.parametrize(("sources", "stays"), [(["results of a goal's steps"], True), ([], False)])
+@table(("sources", "stays"), [(["results of a goal's steps"], True), ([], False)])
 async def test_the_report_of_a_goal_may_say_what_its_steps_did(sources: list[str], stays: bool) -> None:
     services, chain = host(ScriptedModel(["The sum is 42. I have sent the mail to Ada."]))
     ctx = services.turn("[AUTO-DETECTED: goal completed]\nAnswer the user's request from these results.")

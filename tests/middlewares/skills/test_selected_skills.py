@@ -20,6 +20,7 @@ from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.host_chain import build_named_chain
 from tests.gate import Gate
 from tests.middlewares.skills.test_skills import write_skill
+from tests.tables import table
 
 RESERVE = 8192
 
@@ -69,7 +70,7 @@ def package(name: str, description: str, **more: object) -> SkillPackage:
     return SkillPackage(name, description, Path(), "Do it.", **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@table(
     ("message", "worth"),
     [
         ("please fill in my tax form", {"tax-forms": 5}),

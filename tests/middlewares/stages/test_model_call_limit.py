@@ -1,15 +1,14 @@
 """Request budget: model calls of a turn by how much work its message is."""
 
-import pytest
-
 from sophon import ModelRequest, ModelResponse, Pipeline, Services, ToolCall
 from sophon.decisions.work_classes import find_work_class
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, LlmInvoker, SessionEvents, ToolExecution
 from sophon_middlewares.stages.model_call_limit import RequestBudget
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "tier"),
     [
         ("What time is it?", "simple"),
@@ -24,7 +23,7 @@ def test_the_tier_follows_from_the_words(text: str, tier: str) -> None:
     assert find_work_class(text) == tier
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "calls"),
     [
         ("count up", 10),

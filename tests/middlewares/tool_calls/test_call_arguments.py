@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.builtin_tools.variables import find_variables
@@ -13,6 +11,7 @@ from sophon.context import Context
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.chains.additions import find_guards
+from tests.tables import table
 
 PAGE = "A long page. " * 20
 
@@ -145,7 +144,7 @@ async def test_without_the_setting_braces_are_plain_text() -> None:
     assert turn.sent == ["{{page}}"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "settings", "is_sent"),
     [
         ("write to ada", {}, False),

@@ -12,6 +12,7 @@ from sophon.testing import ScriptedModel
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ToolExecution
 from sophon_middlewares.tool_calls.call_risk import find_call_risk, find_tool_risk
 from tests.middlewares.guards.conftest import Gate
+from tests.tables import table
 
 
 def make_tool(name: str, risk: Risk) -> Tool:
@@ -36,14 +37,14 @@ RAISED: list[tuple[str, Mapping[str, Any], Risk]] = [
 BENIGN = ["git status", "ls -la", "rm notes.txt", "npm test", "grep -rf patterns.txt src", "cat a.txt | wc -l", "make"]
 
 
-@pytest.mark.parametrize(("name", "arguments", "risk"), RAISED)
+@table(("name", "arguments", "risk"), RAISED)
 def test_the_arguments_raise_the_risk(name: str, arguments: Mapping[str, Any], risk: Risk) -> None:
     ctx = Services().turn("Write to (bob@example.org).")
     assert find_call_risk(ctx, ToolCall("c", name, arguments), make_tool(name, Risk.LOW)) is risk
 
 
-@pytest.mark.parametrize("risk", Risk)
-@pytest.mark.parametrize("command", [*BENIGN, "rm -rf build"])
+@table("risk", Risk)
+@table("command", [*BENIGN, "rm -rf build"])
 def test_no_argument_lowers_it_and_benign_ones_keep_it(risk: Risk, command: str) -> None:
     ctx = Services().turn("hi")
     found = find_call_risk(ctx, ToolCall("c", "run", {"command": command}), make_tool("run", risk))
@@ -77,14 +78,14 @@ async def test_a_person_is_asked_about_the_raised_risk_and_reads_it() -> None:
 MATRIX = {"Assist": [True] * 5, "Semi": [False, False, False, True, True], "Full": [False] * 4 + [True]}
 
 
-@pytest.mark.parametrize("mode", MATRIX)
-@pytest.mark.parametrize("risk", Risk)
+@table("mode", MATRIX)
+@table("risk", Risk)
 async def test_who_is_asked_in_each_mode(mode: str, risk: Risk) -> None:
     asked = await ask_about({"Autonomy": mode}, ToolCall("c", "plain"), risk)
     assert bool(asked) is MATRIX[mode][risk]
 
 
-@pytest.mark.parametrize("name", sorted(DANGEROUS_TOOLS))
+@table("name", sorted(DANGEROUS_TOOLS))
 def test_dangerous_tools_are_of_high_risk_in_a_mode(name: str) -> None:
     for risk in Risk:
         assert find_tool_risk(make_tool(name, risk), ApprovalSettings.model_validate({"Autonomy": "Semi"})) is max(

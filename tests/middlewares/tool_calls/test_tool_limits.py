@@ -1,11 +1,10 @@
 """Caps of a tool within a turn, as a table."""
 
-import pytest
-
 from sophon_middlewares.tool_calls.tool_limits import cap_errors
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("wanted", "caps", "used", "refused"),
     [
         ({"send": 2}, {"send": 2}, {}, set()),

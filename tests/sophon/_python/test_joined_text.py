@@ -2,12 +2,11 @@
 
 import sys
 
-import pytest
-
 from sophon._python.joined_text import LARGE_PIECE_CHARACTERS, MAX_SEPARATE_PIECES, add_piece, join_texts
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("texts", "joined"),
     [
         ([], ""),

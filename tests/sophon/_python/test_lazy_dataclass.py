@@ -11,6 +11,7 @@ from typing import Any, ClassVar, get_type_hints
 import pytest
 
 from sophon._python.lazy_dataclass import CompiledMethod, dataclass
+from tests.tables import table
 
 OPTIONS: list[dict[str, bool]] = [
     {},
@@ -52,7 +53,7 @@ def make_classes(decorator: Decorator, options: dict[str, bool]) -> tuple[type[A
     return Point, Named
 
 
-@pytest.mark.parametrize("options", OPTIONS)
+@table("options", OPTIONS)
 def test_instances_are_those_of_the_standard_library(options: dict[str, bool]) -> None:
     described: list[list[object]] = []
     for decorator in (dataclass, dataclasses.dataclass):
@@ -72,7 +73,7 @@ def test_instances_are_those_of_the_standard_library(options: dict[str, bool]) -
     assert described[0] == described[1]
 
 
-@pytest.mark.parametrize("slots", [True, False])
+@table("slots", [True, False])
 def test_a_frozen_instance_cannot_be_changed(slots: bool) -> None:
     point, named = make_classes(dataclass, {"frozen": True, "slots": slots})
     for value in (point(1), named(1)):

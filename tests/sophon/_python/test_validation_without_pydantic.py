@@ -8,10 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, get_args
 
-import pytest
-
 from sophon.settings import Settings
 from sophon.settings.types.section import SettingsSection, _get_validator
+from tests.tables import table
 
 CANDIDATES: list[Any] = [
     *(0, 1, -1, 7, 2**53 + 1, 10**30, 0.0, 0.5, 1.5, float("nan"), float("inf"), True, False, None),
@@ -70,7 +69,7 @@ def plain(section: type[SettingsSection], values: object) -> object | None:
         return None
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda each: each.__name__)
+@table("section", SECTIONS)
 def test_what_is_accepted_without_pydantic_is_what_pydantic_makes_of_it(section: type[SettingsSection]) -> None:
     base = {
         info.alias: REQUIRED.get(name, next(iter(list_options(each.type)), "x"))
@@ -91,7 +90,7 @@ def test_what_is_accepted_without_pydantic_is_what_pydantic_makes_of_it(section:
     assert accepted >= len(section.model_fields)
 
 
-@pytest.mark.parametrize(
+@table(
     "values", [[], None, {"Nonsense": 1}, {"Hub": {"Port": "x"}}, {"Hub": {"Port": 1, "port": 1}}, {"Providers": [{}]}]
 )
 def test_everything_else_is_left_to_pydantic(values: Any) -> None:

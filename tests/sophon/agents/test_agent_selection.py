@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import pytest
-
 from sophon.agents.agent_selection import route_to_agent
 from sophon.agents.definition import AgentDefinition
+from tests.tables import table
 
 
 def agent(name: str, *, channels: tuple[str, ...] = (), patterns: tuple[str, ...] = ()) -> AgentDefinition:
@@ -23,7 +22,7 @@ AGENTS = {
 SETTINGS = {"whatsapp": "zoe", "telegram:5": "bob", "telegram:chat:-7": "gone", "web": "main"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "channel", "chats", "expected"),
     [
         ("hello", "local", ("local",), None),

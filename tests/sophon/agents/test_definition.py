@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import pytest
-
 from sophon.agents import parse_agent
 from sophon.agents.definition import AgentDefinition, tool_matcher
+from tests.tables import table
 
 PATH = Path("agents/researcher.md")
 HEADER = "name: researcher\ndescription: Finds things out."
@@ -43,7 +42,7 @@ def test_without_tools_an_agent_may_use_all_and_with_an_empty_list_none() -> Non
     assert (everything.tools, nothing.tools) == (None, ())
 
 
-@pytest.mark.parametrize(
+@table(
     ("header", "line", "says"),
     [
         ("description: x", 1, "a name is missing"),
@@ -90,9 +89,7 @@ def test_a_file_without_front_matter_is_no_agent() -> None:
     assert str(problems[0]).startswith(f"{PATH}:1: ")
 
 
-@pytest.mark.parametrize(
-    ("patterns", "allowed"), [(("files.*",), {"files.read"}), (("a", "b?"), {"a", "bc"}), ((), set[str]())]
-)
+@table(("patterns", "allowed"), [(("files.*",), {"files.read"}), (("a", "b?"), {"a", "bc"}), ((), set[str]())])
 def test_tools_are_named_or_matched_by_globs(patterns: tuple[str, ...], allowed: set[str]) -> None:
     may = tool_matcher(patterns)
     assert {each for each in ("files.read", "a", "bc", "bcd", "xa") if may(each)} == allowed

@@ -3,11 +3,10 @@
 import subprocess
 import sys
 
-import pytest
-
 from sophon import ToolRegistry
 from sophon.builtin_tools import builtin_tools
 from sophon_middlewares.inner.agentic_loop.loop_detector import comparable_result
+from tests.tables import table
 
 NAMES = [
     *("datetime.now", "memory.search", "load_tools", "calculator", "memory.write", "files.read", "files.list"),
@@ -29,7 +28,7 @@ def test_every_tool_and_parameter_is_described() -> None:
             assert parameter["description"], tool.name
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "tool"),
     [
         ("what time is it in Tokyo", "datetime.now"),

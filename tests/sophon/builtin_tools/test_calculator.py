@@ -12,6 +12,7 @@ from sophon.builtin_tools.arithmetic_evaluator import MAX_EXPRESSION_CHARACTERS,
 from sophon.builtin_tools.calculator import calculator
 from sophon.errors import ToolError
 from tests.properties import examples
+from tests.tables import table
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ async def test_an_answer_is_exact_where_it_can_be(ctx: Context, expression: str,
         assert await calculator.invoke({"expression": expression}, ctx) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("expression", "reason"),
     [
         ("", "empty"),

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from sophon.builtin_tools.command_environment import build_command_environment, find_withheld_variables
 from sophon.settings import Settings
+from tests.tables import table
 
 SECRET = "canary-0123"
 
@@ -15,7 +14,7 @@ def received(environment: dict[str, str], *listed: str, **sections: Any) -> dict
     return build_command_environment(environment, settings)
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "value", "kept"),
     [
         ("PATH", "/bin", True),
@@ -40,7 +39,7 @@ def test_settings_can_list_further_variables() -> None:
     assert received({"JAVA_HOME": "/jdk", "OTHER": "x"}, "JAVA_HOME") == {"JAVA_HOME": "/jdk"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "sections"),
     [
         ("MY_MODEL_PASS", {"Providers": [{"Id": "x", "Type": "openai", "Keys": [{"$env": "MY_MODEL_PASS"}]}]}),

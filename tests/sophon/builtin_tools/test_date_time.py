@@ -9,6 +9,7 @@ from sophon.builtin_tools import builtin_tools
 from sophon.builtin_tools.date_time import CITIES_BY_ZONE, datetime_now, find_time_zone
 from sophon.errors import ToolError
 from sophon.testing import VirtualClock
+from tests.tables import table
 
 NOON = 12 * 3600
 
@@ -47,7 +48,7 @@ async def test_summer_time_is_known() -> None:
     assert await datetime_now.invoke({"timezone": "Berlin"}, ctx) == "2026-07-01T14:00:00+02:00 (Wednesday)"
 
 
-@pytest.mark.parametrize(
+@table(
     ("wrong", "hint"),
     [
         ("Berlni", "Europe/Berlin"),
@@ -73,7 +74,7 @@ def test_every_city_of_the_table_has_its_zone() -> None:
             ]
 
 
-@pytest.mark.parametrize("question", ["What time is it?", "what day is today", "date please"])
+@table("question", ["What time is it?", "what day is today", "date please"])
 def test_questions_about_time_find_the_tool(question: str) -> None:
     scores = ToolRegistry(builtin_tools()).relevance.score_tools(question)
     assert max(scores, key=scores.__getitem__) == "datetime.now"

@@ -15,6 +15,7 @@ from sophon.builtin_tools.files import (
     format_page,
 )
 from sophon.errors import InvalidArguments, ToolError
+from tests.tables import table
 
 
 async def test_a_file_is_written_read_and_listed(ctx: Context, root: Path) -> None:
@@ -43,7 +44,7 @@ async def test_a_long_file_is_read_page_by_page(ctx: Context) -> None:
     assert await files_read.invoke({"path": "a.txt", "offset": DEFAULT_PAGE_CHARACTERS}, ctx) == "xxxxx"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "offset", "limit", "expected"),
     [
         ("", 0, 10, ""),
@@ -61,7 +62,7 @@ def test_a_page_past_the_end_is_refused() -> None:
         format_page("abc", 3, 10)
 
 
-@pytest.mark.parametrize("content", [b"\x89PNG\r\n", b"a\0b", b"\xff\xfea\0"])
+@table("content", [b"\x89PNG\r\n", b"a\0b", b"\xff\xfea\0"])
 def test_a_binary_file_is_refused(content: bytes) -> None:
     with pytest.raises(ToolError, match=r"binary|not a UTF-8 text file"):
         decode_text_file(content, "a.bin")

@@ -21,6 +21,7 @@ from sophon.settings import Settings
 from sophon.tools.http.client import HttpLimits, SafeHttpClient
 from sophon.tools.http.ssrf_guard import SsrfGuard
 from sophon.vault import CredentialVault
+from tests.tables import table
 
 TLS = Path(__file__).parents[1] / "tools" / "http" / "tls"
 TOKEN = "sesame/open+1234="
@@ -105,14 +106,14 @@ async def test_the_credential_is_attached_to_its_host() -> None:
     assert server.tokens == [f"Bearer {TOKEN}"] * 2
 
 
-@pytest.mark.parametrize("host", [HOST.upper(), f"{HOST}.", "a.b.example.net"])
+@table("host", [HOST.upper(), f"{HOST}.", "a.b.example.net"])
 async def test_other_spellings_of_the_host_and_names_below_a_wildcard_are_meant(host: str) -> None:
     async with serving() as server:
         await get(turn(f"{HOST}:{server.port}", f"*.example.net:{server.port}"), f"https://{host}:{server.port}/")
     assert server.tokens == [f"Bearer {TOKEN}"]
 
 
-@pytest.mark.parametrize(
+@table(
     "host",
     [
         "other.example.com",
@@ -137,9 +138,7 @@ async def test_another_port_and_plain_http_never_receive_the_credential() -> Non
     assert server.tokens == plain.tokens == [None]
 
 
-@pytest.mark.parametrize(
-    "url", ["https://{host}@evil.com/", "https://evil.com:443@{host}/", "https://evil.com\\@{host}/"]
-)
+@table("url", ["https://{host}@evil.com/", "https://evil.com:443@{host}/", "https://evil.com\\@{host}/"])
 async def test_a_url_with_user_information_is_refused(url: str) -> None:
     with pytest.raises(ToolError, match="blocked"):
         await get(turn(HOST), url.format(host=HOST))
@@ -152,9 +151,7 @@ async def test_a_redirect_to_the_same_host_keeps_the_credential() -> None:
     assert server.tokens == [f"Bearer {TOKEN}"] * 2
 
 
-@pytest.mark.parametrize(
-    "target", ["https://evil.com:{port}/", "//{host}.evil.com:{port}/", "https://x.{host}:{port}/"]
-)
+@table("target", ["https://evil.com:{port}/", "//{host}.evil.com:{port}/", "https://x.{host}:{port}/"])
 async def test_a_redirect_to_another_host_loses_the_credential(target: str) -> None:
     async with serving() as server:
         server.location = target.format(host=HOST, port=server.port)
@@ -194,7 +191,7 @@ async def test_the_host_of_one_credential_cannot_choose_a_request_with_another()
     assert server.tokens == [f"Bearer {TOKEN}", None]
 
 
-@pytest.mark.parametrize(
+@table(
     ("principal", "group", "users", "attached"),
     [
         ("anna", False, ["anna"], True),
@@ -212,7 +209,7 @@ async def test_a_credential_is_used_in_turns_of_its_users(
     assert server.tokens == [f"Bearer {TOKEN}" if attached else None]
 
 
-@pytest.mark.parametrize("name", ["Authorization", "X-Own-Key", "x-own-key", "x_own_key"])
+@table("name", ["Authorization", "X-Own-Key", "x-own-key", "x_own_key"])
 async def test_a_header_of_the_model_with_that_name_is_refused_for_every_host(name: str) -> None:
     async with serving() as server:
         ctx = turn(f"{HOST}:{server.port}", Header="X-Own-Key")
@@ -229,7 +226,7 @@ ECHOES = [
 ]
 
 
-@pytest.mark.parametrize("echo", ECHOES)
+@table("echo", ECHOES)
 async def test_an_echo_of_the_credential_is_redacted(echo: str) -> None:
     async with serving() as server:
         server.echo = echo

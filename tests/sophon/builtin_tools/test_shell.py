@@ -13,6 +13,7 @@ from sophon.errors import ToolError
 from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPipeReader
 from sophon.processes.command_result import CommandResult
 from tests.programs import run_command
+from tests.tables import table
 
 
 def runs(process: int) -> bool:
@@ -149,7 +150,7 @@ async def test_no_file_of_the_host_is_open_in_a_command(tmp_path: Path) -> None:
     assert "secret" not in finished.stdout
 
 
-@pytest.mark.parametrize(
+@table(
     ("pieces", "expected"),
     [
         ([b"abc"], "abc"),

@@ -8,6 +8,7 @@ from sophon import Context, Next, Pipeline, Response, Services
 from sophon.chain.explanation import MIN_TEXT_WIDTH, TABLE_WIDTH, explain_chain
 from sophon.errors import CompositionError
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 
 async def plain(ctx: Context, next: Next) -> None:
@@ -48,7 +49,7 @@ def test_what_a_layer_does_stands_by_its_frequency_the_rarest_first() -> None:
     assert positions == sorted(positions)
 
 
-@pytest.mark.parametrize(
+@table(
     ("middleware", "words"),
     [
         (plain, ["plain", "any", "Says hello."]),
@@ -75,7 +76,7 @@ def test_a_nested_chain_is_explained_flat() -> None:
     assert " 3  plain" in text
 
 
-@pytest.mark.parametrize(
+@table(
     ("attribute", "value", "problem"),
     [("zone", "outr", "Silent, has the zone 'outr'"), ("acts", "hello", "Silent, has the acts 'hello'; write a dict")],
 )

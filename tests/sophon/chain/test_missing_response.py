@@ -17,6 +17,7 @@ from sophon.models.model import Call
 from sophon.testing import FunctionModel, ScriptedModel
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, SessionEvents, ToolExecution
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 
 async def forgets(ctx: Context, next: Next) -> None:
@@ -60,13 +61,13 @@ def traced(function: Middleware) -> Middleware:
 INNER = (AgenticLoop(), ParallelExecution(), Approval(), ToolExecution())
 
 
-@pytest.mark.parametrize("mistake", [forgets, Returns(), traced(forgets), functools.partial(forgets)])
+@table("mistake", [forgets, Returns(), traced(forgets), functools.partial(forgets)])
 def test_a_forgotten_await_is_refused_when_the_chain_is_composed(mistake: Middleware) -> None:
     with pytest.raises(CompositionError, match=r"argument 1 of compose, (forgets|Returns), calls next\(ctx\) and does"):
         Pipeline.compose(mistake, LlmInvoker())
 
 
-@pytest.mark.parametrize(
+@table(
     ("chain", "entered"),
     [
         ([assigns, LlmInvoker()], "LlmInvoker"),
@@ -74,7 +75,6 @@ def test_a_forgotten_await_is_refused_when_the_chain_is_composed(mistake: Middle
         ([passes, assigns, *INNER, LlmInvoker()], "AgenticLoop"),
         ([assigns, passes, LlmInvoker()], "passes"),
     ],
-    ids=["bare", "in the loop", "before the loop", "before one that ends"],
 )
 async def test_a_coroutine_that_nobody_awaits_is_that_of_the_middleware_before(
     chain: list[object], entered: str
@@ -84,7 +84,7 @@ async def test_a_coroutine_that_nobody_awaits_is_that_of_the_middleware_before(
         await Pipeline.compose(*chain).run(services.turn("hi"))  # type: ignore[arg-type] - middlewares
 
 
-@pytest.mark.parametrize("position", range(7))
+@table("position", range(7))
 async def test_a_swallowed_exception_of_a_model_is_named_with_who_swallowed_it(position: int) -> None:
     chain: list[object] = [passes, *INNER, passes, LlmInvoker()]
     chain.insert(position, careless)
@@ -175,9 +175,7 @@ async def test_a_middleware_that_answers_in_place_of_a_failed_model_is_none_of_t
     assert ctx.next_error is None
 
 
-@pytest.mark.parametrize(
-    ("given", "problem"), [("hi", r"'hi' is not a turn: write pipeline.run\(services.turn\('hi'\)\)")]
-)
+@table(("given", "problem"), [("hi", r"'hi' is not a turn: write pipeline.run\(services.turn\('hi'\)\)")])
 async def test_what_is_no_turn_is_refused(given: object, problem: str) -> None:
     with pytest.raises(ChainError, match=problem):
         await twelve(Services()).run(given)  # type: ignore[arg-type] - the mistake
@@ -203,14 +201,13 @@ async def takes_back(ctx: Context, next: Next) -> None:
     ctx.response = None
 
 
-@pytest.mark.parametrize("position", [0, 2, 5], ids=["outermost", "outer", "in the loop"])
-@pytest.mark.parametrize(
+@table("position", [0, 2, 5])
+@table(
     ("mistake", "problem"),
     [
         (InBackground, r"InBackground called next\(ctx\) and did not await it"),
         (lambda: takes_back, r"no response: takes_back set ctx.response to None"),
     ],
-    ids=["background", "taken back"],
 )
 async def test_neither_a_task_in_the_background_nor_a_response_taken_back_is_blamed_on_another(
     position: int, mistake: Callable[[], object], problem: str
@@ -221,7 +218,7 @@ async def test_neither_a_task_in_the_background_nor_a_response_taken_back_is_bla
         await Pipeline.compose(*chain).run(Services().turn("hi"))  # type: ignore[arg-type] - middlewares
 
 
-@pytest.mark.parametrize("answer", ["hello", Response(None), Response(3)])  # type: ignore[arg-type] - the mistakes
+@table("answer", ["hello", Response(None), Response(3)])  # type: ignore[arg-type] - the mistakes
 async def test_what_is_no_response_is_told(answer: Any) -> None:
     async def answers(ctx: Context, next: Next) -> None:
         ctx.response = answer
@@ -231,8 +228,8 @@ async def test_what_is_no_response_is_told(answer: Any) -> None:
         await Pipeline.compose(SessionEvents(), answers).run(services.turn("hi"))
 
 
-@pytest.mark.parametrize("message", [Message("systm", "x"), Message("user", None), "be brief"])  # type: ignore[arg-type]
-@pytest.mark.parametrize("method", ["append", "insert"])
+@table("message", [Message("systm", "x"), Message("user", None), "be brief"])  # type: ignore[arg-type]
+@table("method", ["append", "insert"])
 async def test_a_message_that_no_provider_takes_is_named_and_fails_no_later_turn(message: Any, method: str) -> None:
     async def adds(ctx: Context, next: Next) -> None:
         ctx.messages.append(message) if method == "append" else ctx.messages.insert(0, message)
@@ -263,8 +260,8 @@ async def test_a_text_among_the_messages_is_told_with_the_error_that_it_causes()
     assert "ctx.messages is or has 'be brief'" in caught.value.__notes__[0]
 
 
-@pytest.mark.parametrize("method", ["call_layer", "model_hook"])
-@pytest.mark.parametrize("answer", [None, "text"])
+@table("method", ["call_layer", "model_hook"])
+@table("answer", [None, "text"])
 async def test_a_layer_that_returns_no_response_is_named(method: str, answer: object) -> None:
     async def silent(request: ModelRequest, call: Call) -> Any:
         await call(request)
@@ -314,8 +311,8 @@ left: set[asyncio.Future[None]] = set()
 asked: list[ModelRequest] = []
 
 
-@pytest.mark.parametrize("position", [1, 7, 11])
-@pytest.mark.parametrize("mistake", [leaves_it_to_a_task, waits_for_a_while, gives_up])
+@table("position", [1, 7, 11])
+@table("mistake", [leaves_it_to_a_task, waits_for_a_while, gives_up])
 async def test_who_does_not_wait_for_the_end_of_next_is_named(mistake: Middleware, position: int) -> None:
     asked.clear()
 
@@ -346,7 +343,7 @@ async def requests_a_text(ctx: Context, next: Next) -> None:
     await ctx.complete(ctx.request(text, purpose="title"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("mistake", "says"),
     [
         (passes_a_text, r"passes_a_text called next\('hi'\): write `await next\(ctx\)`"),

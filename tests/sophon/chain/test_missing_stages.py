@@ -10,6 +10,7 @@ from sophon.testing import ScriptedModel
 from sophon_hosting.host_chain import build_named_chain
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import clawft, twelve
+from tests.tables import table
 
 SHORT = Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker())
 
@@ -109,7 +110,7 @@ LIMITS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("budget", "path"), LIMITS)
+@table(("budget", "path"), LIMITS)
 async def test_a_limit_without_its_middleware_is_refused_in_each_turn(budget: dict[str, Any], path: str) -> None:
     with ScriptedModel([]) as model:
         services = Services(models=model, settings={"Budget": budget})

@@ -1,8 +1,7 @@
 """Middlewares that act in settling passes only: a model pass goes past them, a settling pass through all in order."""
 
-import pytest
-
 from sophon import Context, Next, Pipeline, Response, Services
+from tests.tables import table
 
 
 class Noted:
@@ -36,7 +35,7 @@ async def answer(ctx: Context, next: Next) -> None:
     ctx.response = Response("done")
 
 
-@pytest.mark.parametrize(("settling", "expected"), [(True, "abcde"), (False, "be")])
+@table(("settling", "expected"), [(True, "abcde"), (False, "be")])
 async def test_only_a_settling_pass_enters_them(settling: bool, expected: str) -> None:
     entered = list[str]()
     chain = Pipeline.compose(

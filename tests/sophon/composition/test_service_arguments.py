@@ -20,6 +20,7 @@ from sophon.settings import Settings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 
 @tool
@@ -55,7 +56,7 @@ def approve(request: ApprovalRequest) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "problem"),
     [
         ({"store": "sqlite:///x.db"}, r"store='sqlite:///x.db' .*settings=\{\"Store\": \{\"Url\""),
@@ -146,7 +147,7 @@ def test_a_secret_of_the_environment_is_refused_with_the_call_that_reads_it(
     assert "Services.from_settings(...)" in caught.value.problems[-1]
 
 
-@pytest.mark.parametrize(
+@table(
     ("settings", "problem"),
     [
         ({"Tools": {"Modules": ["no_such_module_of_mine"]}}, "Tools.Modules[0]"),
@@ -216,7 +217,7 @@ async def test_what_is_passed_replaces_what_the_settings_name() -> None:
     assert (await twelve(services).run(services.turn("hello"))).text == "mine"
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "problem"),
     [
         ({"text": None}, "the message is None; it must be a text"),

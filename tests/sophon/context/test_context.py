@@ -13,6 +13,7 @@ from sophon.context.reply_stream import restart_stream
 from sophon.errors import ChainError
 from sophon.events import StreamChunk, StreamCompleted, StreamReset, ToolCallCompleted
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
+from tests.tables import table
 
 OWN_OF_A_BRANCH = {"pending", "results"}
 CALL = ToolCall("c", "t")
@@ -149,7 +150,7 @@ def test_a_text_that_nobody_streamed_is_heard_once() -> None:
     assert said(events) == [(1, "hello")]
 
 
-@pytest.mark.parametrize("shown", [["hel", "lo"], ["hello", "\n"]])
+@table("shown", [["hel", "lo"], ["hello", "\n"]])
 def test_a_text_that_was_streamed_is_not_heard_again(shown: list[str]) -> None:
     events = EventRecorder()
     ctx = turn(events, stream=True)
@@ -169,7 +170,7 @@ def test_a_shown_reply_that_was_replaced_is_taken_back_first() -> None:
     assert said(events) == [(2, "[removed]")]
 
 
-@pytest.mark.parametrize("shown", ["done", "done \n"])
+@table("shown", ["done", "done \n"])
 def test_a_reply_that_was_continued_is_not_shown_a_second_time(shown: str) -> None:
     events = EventRecorder()
     ctx = turn(events, stream=True)
@@ -202,7 +203,7 @@ def test_a_new_epoch_repeats_the_text_before_the_calls() -> None:
     assert said(events) == [(2, "let me see")]
 
 
-@pytest.mark.parametrize("reason", ["stop", "suspended"])
+@table("reason", ["stop", "suspended"])
 def test_nothing_is_heard_of_a_turn_that_does_not_stream_or_waits(reason) -> None:
     events = EventRecorder()
     ctx = turn(events, stream=reason == "suspended")

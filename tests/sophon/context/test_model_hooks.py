@@ -2,12 +2,11 @@
 
 from typing import get_args
 
-import pytest
-
 from sophon import Message, ModelRequest, ModelResponse, Services, ToolCall
 from sophon.context.state import Step
 from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Purpose
 from sophon.testing import FunctionModel
+from tests.tables import table
 
 
 async def answer(request: ModelRequest) -> str:
@@ -25,7 +24,7 @@ def note(log: list[str], name: str) -> CallLayer:
     return wrap
 
 
-@pytest.mark.parametrize("purpose", get_args(Purpose))
+@table("purpose", get_args(Purpose))
 async def test_a_hook_sees_calls_of_every_purpose_as_the_model_does(purpose: Purpose) -> None:
     log: list[str] = []
     model = FunctionModel(answer)

@@ -19,6 +19,7 @@ from sophon.errors import StateError
 from sophon.extensions import Key
 from sophon.messages import Compaction
 from sophon.testing import VirtualClock
+from tests.tables import table
 
 NOTE: Key[list[int]] = Key("note", dump=list, load=list)
 
@@ -72,7 +73,7 @@ def full() -> Context:
 OTHERWISE = {"version", "tools", "extensions", "active_seconds", "resumes"}
 
 
-@pytest.mark.parametrize("name", [name for name in full().state() if name not in OTHERWISE])
+@table("name", [name for name in full().state() if name not in OTHERWISE])
 def test_every_field_of_a_turn_comes_back_as_it_was(name: str) -> None:
     ctx = full()
     assert getattr(again(ctx), name) == getattr(ctx, name)
@@ -181,7 +182,7 @@ def test_a_ceiling_of_rounds_is_kept() -> None:
 REQUIRED = [name for name in full().state() if name not in ("version", "compaction")]
 
 
-@pytest.mark.parametrize(
+@table(
     "spoil",
     [
         *(without(name) for name in REQUIRED),

@@ -10,6 +10,7 @@ from sophon.decisions.grammars import GRAMMARS
 from sophon.decisions.message_grammar import Grammar, to_expression
 from sophon.decisions.message_patterns import MessageForms, PhraseSection
 from sophon.security.linear_patterns import compile_linear
+from tests.tables import table
 
 EXAMPLE = """
 <polite> = please | could you
@@ -31,7 +32,7 @@ def order(text: str) -> object:
     return MessageForms(grammar.sections["orders"], grammar).fullmatch(text)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "parts"),
     [
         ("bring me a tea", {"language": "en", "text": ""}),
@@ -46,7 +47,7 @@ def test_a_pattern_is_words_options_choices_rules_and_endings(text: str, parts: 
     assert order(text) == parts
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "found"),
     [
         ("well, bring us some hot tea now", True),
@@ -62,7 +63,7 @@ def test_a_phrase_is_found_anywhere_with_few_words_between_and_in_one_sentence(t
     assert bool(list(phrase.finditer(text))) is found
 
 
-@pytest.mark.parametrize(
+@table(
     ("source", "problem"),
     [
         ("a ) b", "closes nothing"),
@@ -81,7 +82,7 @@ def test_a_pattern_outside_of_a_section_is_an_error() -> None:
         _ = Grammar("bring tea\n").sections
 
 
-@pytest.mark.parametrize("language", GRAMMARS)
+@table("language", GRAMMARS)
 def test_each_language_has_each_family_and_every_pattern_is_one_of_re2(language: str) -> None:
     grammar = GRAMMARS[language]
     names = {*(each.name for each in FAMILIES), *FAMILY_NAMES, "targets", "recurrence"}
@@ -91,7 +92,7 @@ def test_each_language_has_each_family_and_every_pattern_is_one_of_re2(language:
             compile_linear(re.sub(r"\(\?P<\w+>", "(", to_expression(source, grammar)))
 
 
-@pytest.mark.parametrize("language", GRAMMARS)
+@table("language", GRAMMARS)
 def test_rules_are_written_without_accents_and_in_small_letters(language: str) -> None:
     grammar = GRAMMARS[language]
     written = " ".join([*grammar.rules.values(), *(each for lines in grammar.sections.values() for each in lines)])

@@ -1,19 +1,18 @@
 """Phrases that were written before the rules: what each family finds of them, and what it must leave alone."""
 
-import pytest
-
 from sophon.decisions import decide
 from sophon.decisions.fast_paths.families import FAMILIES
 from sophon.decisions.fast_paths.fast_paths import find_family
 from tests.sophon.decisions.phrase_files import Half, read_phrases
+from tests.tables import table
 
 HALVES: list[Half] = ["worked on", "held out"]
 FOUND = 0.92
 """Share of its phrases that each family must find."""
 
 
-@pytest.mark.parametrize("half", HALVES)
-@pytest.mark.parametrize("family", [each.name for each in FAMILIES])
+@table("half", HALVES)
+@table("family", [each.name for each in FAMILIES])
 def test_a_family_of_fast_paths_knows_its_phrases(family: str, half: Half) -> None:
     phrases = read_phrases("fast_paths", half)[family]
     missed = [each for each in phrases if (found := find_family(each)) is None or found[0].name != family]
@@ -21,8 +20,8 @@ def test_a_family_of_fast_paths_knows_its_phrases(family: str, half: Half) -> No
     assert len(missed) <= (1 - FOUND) * len(phrases) + 0.01, missed
 
 
-@pytest.mark.parametrize("half", HALVES)
-@pytest.mark.parametrize("strategy", ["scheduled_task", "sub_agent", "script", "goal"])
+@table("half", HALVES)
+@table("strategy", ["scheduled_task", "sub_agent", "script", "goal"])
 def test_a_strategy_knows_its_phrases(strategy: str, half: Half) -> None:
     phrases = read_phrases("strategies", half)[strategy]
     missed = [each for each in phrases if decide(each).strategy != strategy]
@@ -30,7 +29,7 @@ def test_a_strategy_knows_its_phrases(strategy: str, half: Half) -> None:
     assert len(missed) <= (1 - FOUND) * len(phrases) + 0.01, missed
 
 
-@pytest.mark.parametrize("half", HALVES)
+@table("half", HALVES)
 def test_what_only_sounds_like_a_family_is_left_to_the_model(half: Half) -> None:
     phrases = read_phrases("near_misses", half)["near misses"]
     taken = [each for each in phrases if find_family(each) is not None or decide(each).strategy != "direct"]
@@ -38,7 +37,7 @@ def test_what_only_sounds_like_a_family_is_left_to_the_model(half: Half) -> None
     assert taken == []
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "weather in Paris",
@@ -61,7 +60,7 @@ def test_the_words_of_a_mail_are_sent_as_they_were_written() -> None:
     assert found[1] == {"to": "bob@example.org", "body": "Are you coming, Zoë? Tell me please!"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "arguments"),
     [
         ("remind me at half past seven to leave", {"at": "07:30", "text": "leave"}),
@@ -95,7 +94,7 @@ def test_times_and_days_are_read_as_people_write_them(text: str, arguments: dict
     assert (found[0].tool, found[1]) == ("schedules.add", arguments)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "remind me next week at 9",
@@ -122,7 +121,7 @@ def test_a_reminder_with_a_time_that_no_pattern_reads_is_left_to_the_model(text:
     assert find_family(text) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "arguments"),
     [
         ("will it rain in London tomorrow?", {"place": "London", "when": "tomorrow"}),
@@ -136,15 +135,11 @@ def test_the_weather_of_another_day_is_not_that_of_now(text: str, arguments: dic
     assert (None if found is None else found[1]) == arguments
 
 
-@pytest.mark.parametrize(
-    "text", ["summarize https://example.com/post", "resume https://example.com/entrada", "how much is 2+2?"]
-)
+@table("text", ["summarize https://example.com/post", "resume https://example.com/entrada", "how much is 2+2?"])
 def test_what_is_more_than_a_page_or_a_search_is_left_to_the_model(text: str) -> None:
     assert find_family(text) is None
 
 
-@pytest.mark.parametrize(
-    "text", ["remind me at 25:00 to sleep", "remind me at 13 pm to sleep", "at 9:75 remind me to go"]
-)
+@table("text", ["remind me at 25:00 to sleep", "remind me at 13 pm to sleep", "at 9:75 remind me to go"])
 def test_a_time_that_is_none_makes_no_reminder(text: str) -> None:
     assert find_family(text) is None

@@ -7,12 +7,13 @@ from sophon.decisions.action_claim_correction import NOT_DONE, announce
 from sophon.decisions.actions_taken import Action
 from sophon.decisions.reply_faults import CHECKS, find_fault, list_parts
 from sophon.decisions.url_outcome_list import add_url_outcomes, collect_url_outcomes
+from tests.tables import table
 
 SENT = Action("mail.send", {}, "done", "sent", has_effects=True)
 DENIED = Action("mail.send", {}, "denied", "denied: no", has_effects=True)
 
 
-@pytest.mark.parametrize(
+@table(
     "claim",
     [
         "I've sent the email to Ada.",
@@ -40,7 +41,7 @@ def test_a_claim_of_an_action_that_ran_stays_and_the_action_is_listed() -> None:
     assert found.removed == []
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "Here is a table that I created.",
@@ -112,7 +113,7 @@ def test_a_fault_is_found(
     assert find_fault(request_text, reply, actions, results) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("request_text", "reply", "results"),
     [
         ("What is the capital of France?", "Paris.", []),

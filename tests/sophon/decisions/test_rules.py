@@ -1,6 +1,5 @@
 """The rules before a model: which kind of work a message is, which tool call answers it, which says too little."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,9 +7,10 @@ from sophon.decisions import decide, fast_path, is_low_intent
 from sophon.decisions.fast_paths.families import FAMILIES
 from sophon.decisions.low_intent import ask_back
 from sophon.decisions.message_shortening import MAX_CHARACTERS, shorten_for_routing
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "strategy"),
     [
         ("Every morning at eight tell me the news", "scheduled_task"),
@@ -46,7 +46,7 @@ def test_a_message_is_one_kind_of_work(text: str, strategy: str) -> None:
     assert bool(decided.hits) == (strategy != "direct")
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "interval"),
     [
         ("every 15 minutes check the site", "every 15 minutes"),
@@ -85,7 +85,7 @@ def test_a_long_message_is_decided_by_its_first_sentence_phrases_and_targets() -
     assert decide(text).parameters["interval"] == "every 3 hours"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "tool", "arguments"),
     [
         ("What time is it?", "datetime.now", {}),
@@ -119,7 +119,7 @@ def test_one_tool_call_answers_the_message(text: str, tool: str, arguments: dict
     assert (found.tool, found.arguments) == (tool, arguments)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "",
@@ -138,7 +138,7 @@ def test_what_needs_a_model_has_no_fast_path(text: str) -> None:
     assert fast_path(text) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "low"),
     [
         ("ok", True),
@@ -164,7 +164,7 @@ def test_some_messages_say_too_little(text: str, low: bool) -> None:
     assert is_low_intent(text) is low
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "begin"),
     [("más", "¿Qué"), ("lo mismo", "¿Qué"), ("weiter", "Was"), ("oui", "Que"), ("do it again", "What"), ("👍", "What")],
 )

@@ -12,6 +12,7 @@ from sophon.learning.answer_evaluation import (
     is_sampled,
     read_evaluation,
 )
+from tests.tables import table
 
 GOOD = dict.fromkeys(DIMENSIONS, 0.9)
 
@@ -20,7 +21,7 @@ def test_the_dimensions_are_the_published_ones() -> None:
     assert DIMENSIONS == ("accuracy", "relevance", "completeness", "coherence", "safety")
 
 
-@pytest.mark.parametrize(
+@table(
     ("changed", "overall"),
     [
         ({}, 0.9),
@@ -35,7 +36,7 @@ def test_what_is_wrong_or_harmful_is_not_good(changed: dict[str, float], overall
     assert found == Evaluation(pytest.approx(overall), **scores)
 
 
-@pytest.mark.parametrize(
+@table(
     "answer",
     [
         "",

@@ -1,23 +1,22 @@
 """Texts of a message or a reply that once took a host minutes: their time grows with their length only."""
 
-import pytest
-
 from sophon.decisions.action_claim_correction import announce
 from sophon.decisions.reply_faults import find_fault
 from sophon.learning.fitness import fitness
 from sophon.learning.form_faults import keeps_format
 from sophon.learning.message_complexity import complexity_factors
 from sophon.memory.statements_to_remember import parse_statements
+from tests.tables import table
 
 SIZE = 300_000
 
 
-@pytest.mark.parametrize("text", ["1. " + "\n" * SIZE, "a, " + "." * SIZE + "x"], ids=["lines", "dots"])
+@table("text", ["1. " + "\n" * SIZE, "a, " + "." * SIZE + "x"])
 def test_a_message_is_rated_in_linear_time(text: str) -> None:
     assert 0 <= complexity_factors(text).score <= 1
 
 
-@pytest.mark.parametrize("text", ["." * SIZE + "x", "\n" * SIZE + "x"], ids=["dots", "lines"])
+@table("text", ["." * SIZE + "x", "\n" * SIZE + "x"])
 def test_a_reply_is_rated_in_linear_time(text: str) -> None:
     assert 0 <= fitness("a question", text).overall <= 1
     assert keeps_format("answer in one sentence", text)

@@ -19,6 +19,7 @@ from sophon.learning.policy_cache import (
     policy_to_json,
 )
 from sophon.testing import VirtualClock
+from tests.tables import table
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -135,7 +136,7 @@ async def test_decisions_of_a_session_a_run_and_all_are_forgotten(clock: Virtual
     assert cache.forget() == []
 
 
-@pytest.mark.parametrize(
+@table(
     "data",
     [None, [], {}, {"tier": "a", "model": "m"}, {"tier": 1, "model": "m", "quality": 1}]
     + [{"tier": "a", "model": "m", "quality": each} for each in ("high", None, 2, -1, float("nan"))],

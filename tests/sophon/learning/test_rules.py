@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from sophon.learning import TASK_TYPES, classify, complexity, complexity_factors, compute_tier, fitness
 from sophon.learning.message_complexity import WEIGHTS
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "task_type", "keywords"),
     [
         ("", "chat", ()),
@@ -40,7 +41,7 @@ def test_the_published_match_finds_a_keyword_inside_a_word() -> None:
     assert classify("classify the prefix", whole_words=False).task_type == "code_generation"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "boost", "expected"),
     [
         ("hello", 0.0, 0.1),
@@ -57,7 +58,7 @@ def test_the_complexity_is_keywords_per_word_and_the_boost_within_limits(
     assert classify(text, complexity_boost=boost).complexity == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("", 0.0),
@@ -76,7 +77,7 @@ def test_the_published_complexity(text: str, expected: float) -> None:
     assert complexity(text) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
+@table(
     ("score", "tags", "confidence", "tier"),
     [
         (0.0, (), 1.0, 2),
@@ -113,7 +114,7 @@ def test_a_hard_prompt_scores_above_an_easy_one_and_the_confidence_falls_with_va
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("factor", "less", "more"),
     [
         ("word_count", "tell me a story", "tell me a long story " * 10),
@@ -135,7 +136,7 @@ def test_the_weights_sum_to_one_and_each_factor_has_a_weight() -> None:
     assert len(WEIGHTS) == 7
 
 
-@pytest.mark.parametrize(
+@table(
     ("reply", "options", "relevance"),
     [
         ("", {}, 0.0),
@@ -153,7 +154,7 @@ def test_the_relevance(reply: str, options: dict[str, str], relevance: float) ->
     assert found.relevance == pytest.approx(relevance)
 
 
-@pytest.mark.parametrize(
+@table(
     ("tokens", "efficiency"),
     [(0, 0.2), (1, 0.2), (2, 1.0), (2048, 1.0), (3072, 0.875), (4096, 0.4), (8192, 0.0)],
 )
@@ -161,12 +162,12 @@ def test_the_efficiency(tokens: int, efficiency: float) -> None:
     assert fitness("x", "a plain reply", output_tokens=tokens).efficiency == pytest.approx(efficiency)
 
 
-@pytest.mark.parametrize(("offered", "used", "accuracy"), [(0, 0, 1.0), (3, 1, 1.0), (3, 0, 0.7)])
+@table(("offered", "used", "accuracy"), [(0, 0, 1.0), (3, 1, 1.0), (3, 0, 0.7)])
 def test_the_tool_accuracy(offered: int, used: int, accuracy: float) -> None:
     assert fitness("x", "y", tools_offered=offered, tools_used=used).tool_accuracy == accuracy
 
 
-@pytest.mark.parametrize(
+@table(
     ("reply", "coherence"),
     [
         ("", 0.0),
@@ -198,7 +199,7 @@ def test_every_score_is_within_its_range(text: str, reply: str, tokens: int) -> 
     assert all(0 <= each <= 1 for each in scores)
 
 
-@pytest.mark.parametrize("start", ["- a step", "one"])
+@table("start", ["- a step", "one"])
 def test_empty_lines_cost_no_more_than_their_number(start: str) -> None:
     text = start + "\n" * 60_000 + "end"
     began = time.process_time()

@@ -23,6 +23,7 @@ from sophon.learning.trajectories import (
     summarize,
 )
 from tests.sophon.learning.labelled_answers import HELD_OUT, TUNING
+from tests.tables import table
 
 ANSWERED = ScoredTurn(
     "Explain the parser of the compiler", "The parser of the compiler reads tokens and builds a tree."
@@ -58,7 +59,7 @@ def test_a_fault_of_form_is_a_poor_score_and_without_one_there_is_no_opinion():
     assert max(FAULT_SCORES.values()) < POOR_BELOW
 
 
-@pytest.mark.parametrize(
+@table(
     ("turn", "faults"),
     [
         (replace(ANSWERED, finish_reason="length"), ["cut_off"]),
@@ -110,7 +111,7 @@ def test_every_score_is_between_zero_and_one(request: str, reply: str, reason: s
         assert all(0 <= each <= 1 for each in values)
 
 
-@pytest.mark.parametrize(
+@table(
     ("signals", "expected"),
     [((), 0.9), ((1.0,), 0.97), ((-1.0,), 0.27), ((1.0, -1.0), 0.62), ((0.0,), 0.62)],
 )
@@ -118,7 +119,7 @@ def test_what_people_say_outweighs_a_judge(signals: tuple[float, ...], expected:
     assert rate_quality(0.9, signals) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("signals", "expected"), [((), None), ((1.0,), 1.0), ((-1.0, 0.0), 0.25)])
+@table(("signals", "expected"), [((), None), ((1.0,), 1.0), ((-1.0, 0.0), 0.25)])
 def test_without_a_judge_the_quality_is_what_people_say(signals: tuple[float, ...], expected: float | None):
     assert rate_quality(None, signals) == expected
 
@@ -159,7 +160,7 @@ def test_counts_and_mean_qualities_are_summarised():
     assert describe_scores({"overall": 0.5, "relevance": 0.4}) == "overall 0.50, relevance 0.40; low: relevance"
 
 
-@pytest.mark.parametrize(
+@table(
     ("emoji", "value"),
     [
         ("👍", 1),

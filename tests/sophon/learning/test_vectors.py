@@ -14,6 +14,7 @@ from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.vector_index import ExactIndex
 from sophon.learning.vectors import from_blob, normalize, to_blob
+from tests.tables import table
 
 
 def cosine(one: Vector, other: Vector) -> float:
@@ -25,7 +26,7 @@ def test_a_vector_becomes_one_of_length_one_and_a_zero_vector_stays():
     assert list(normalize([0.0, 0.0])) == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("wrong", [[], [[1.0]], 5.0, "text", None, [float("nan")], [1.0, float("inf")], [1e300, 1e300]])
+@table("wrong", [[], [[1.0]], 5.0, "text", None, [float("nan")], [1.0, float("inf")], [1e300, 1e300]])
 def test_what_is_no_vector_is_refused(wrong: Any):
     with pytest.raises(ValueError):
         normalize(wrong)
@@ -38,7 +39,7 @@ def test_a_blob_holds_the_numbers_as_float32(numbers: list[float]):
     assert [float(each) for each in from_blob(blob, len(numbers))] == numbers
 
 
-@pytest.mark.parametrize(("blob", "dimensions"), [(b"", 0), (b"\0" * 7, 2), (b"\0" * 8, 3), (to_blob([math.nan]), 1)])
+@table(("blob", "dimensions"), [(b"", 0), (b"\0" * 7, 2), (b"\0" * 8, 3), (to_blob([math.nan]), 1)])
 def test_a_blob_that_is_no_vector_is_refused(blob: bytes, dimensions: int):
     with pytest.raises(ValueError):
         from_blob(blob, dimensions)

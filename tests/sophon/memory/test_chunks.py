@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.memory.chunks import split_into_chunks
+from tests.tables import table
 
 
 @given(
@@ -37,7 +38,7 @@ def test_a_chunk_ends_with_a_line_and_the_next_one_begins_with_one() -> None:
     assert f"line {chunks[3].first_line} " in chunks[3].text.splitlines()[0] + " "
 
 
-@pytest.mark.parametrize(("size", "overlap"), [(100, 50), (100, -1), (0, 0)])
+@table(("size", "overlap"), [(100, 50), (100, -1), (0, 0)])
 def test_an_overlap_of_half_a_chunk_is_refused(size: int, overlap: int) -> None:
     with pytest.raises(ValueError, match="less than half"):
         list(split_into_chunks("text", size, overlap))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.memory import decayed, fuse, mmr
+from tests.tables import table
 
 
 def test_an_id_in_both_rankings_wins_and_the_best_score_is_one() -> None:
@@ -16,7 +17,7 @@ def test_an_id_in_both_rankings_wins_and_the_best_score_is_one() -> None:
     assert [score for _, score in found] == pytest.approx([1.0, 1 / 61 / best, 1 / 62 / best])
 
 
-@pytest.mark.parametrize(
+@table(
     ("rankings", "order"),
     [
         ([], []),
@@ -31,9 +32,7 @@ def test_ties_are_in_order_of_first_appearance(rankings: list[list[str]], order:
     assert [each for each, _ in fuse(rankings)] == order
 
 
-@pytest.mark.parametrize(
-    ("age", "half_life", "share"), [(0, 180, 1), (180, 180, 0.5), (360, 180, 0.25), (-5, 180, 1), (10, 10, 0.5)]
-)
+@table(("age", "half_life", "share"), [(0, 180, 1), (180, 180, 0.5), (360, 180, 0.25), (-5, 180, 1), (10, 10, 0.5)])
 def test_a_score_halves_with_each_half_life(age: float, half_life: float, share: float) -> None:
     assert decayed(0.8, age, half_life) == pytest.approx(0.8 * share)
 
@@ -46,7 +45,7 @@ def test_a_half_life_of_zero_is_refused() -> None:
 NEAR, TWIN, OTHER = (1.0, 0.05), (1.0, 0.051), (0.7, -0.7)
 
 
-@pytest.mark.parametrize(
+@table(
     ("limit", "lambda_", "chosen"),
     [
         (0, 0.7, []),

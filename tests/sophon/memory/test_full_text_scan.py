@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.memory.full_text_scan import rank_entries, stem_word, tokenize
+from tests.tables import table
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ def found(query: str, *texts: str, limit: int = 10) -> list[str]:
     return [note.text for note in rank_entries(query, [Note(text) for text in texts], limit)]
 
 
-@pytest.mark.parametrize(
+@table(
     "forms",
     [
         "cat cats",
@@ -39,13 +39,13 @@ def test_the_forms_of_one_word_are_the_same(forms: str):
     assert len({stem_word(form) for form in forms.split()}) == 1
 
 
-@pytest.mark.parametrize("pair", ["cat catalogue", "king kin", "news newt", "bring br", "bed be", "this thi", "us u"])
+@table("pair", ["cat catalogue", "king kin", "news newt", "bring br", "bed be", "this thi", "us u"])
 def test_other_words_stay_apart(pair: str):
     one, other = pair.split()
     assert stem_word(one) != stem_word(other)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "words"),
     [
         ("Ada's Cat-Food", ["ada", "cat", "food"]),

@@ -1,17 +1,16 @@
 """Relations that a model lists: validated against the statement, bounded, and shown by the graph."""
 
-import pytest
-
 from sophon.memory.entity_graph import build_graph, traverse
 from sophon.memory.relations import MAX_RELATIONS, Relation, parse_relations
 from sophon.memory.statements_to_remember import parse_statements
 from sophon.stores.memories.contract import MemoryEntry
+from tests.tables import table
 
 TEXT = "Ada works at Heron in Oslo"
 WORKS = Relation("Ada", "works at", "Heron")
 
 
-@pytest.mark.parametrize(
+@table(
     ("listed", "found"),
     [
         ([["Ada", "works at", "Heron"], ["ada", "Works at", "heron"]], (Relation("ada", "Works at", "heron"),)),

@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 
-import pytest
-
 from sophon.memory.entities import find_entities
 from sophon.memory.entity_graph import build_graph, traverse
 from sophon.memory.entry_ranking import choose_diverse
 from sophon.memory.relations import Relation
 from sophon.memory.statements_to_remember import Statement, may_state_facts, parse_statements
 from sophon.memory.workspace_files import remove_comments
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "names"),
     [
         ("Ada's sister Grace Hopper lives in New York", ("Ada", "Grace Hopper", "New York")),
@@ -26,12 +25,12 @@ def test_entities_are_found_by_their_spelling(text: str, names: tuple[str, ...])
     assert find_entities(text) == names
 
 
-@pytest.mark.parametrize("piece", ["a-", "A b ", "1-", "a", " "])
+@table("piece", ["a-", "A b ", "1-", "a", " "])
 def test_the_entities_of_a_huge_text_are_found_in_linear_time(piece: str):
     assert len(find_entities(piece * 200_000)) <= 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "kept"),
     [
         ("a <!-- b --> c", "a c"),
@@ -41,7 +40,6 @@ def test_the_entities_of_a_huge_text_are_found_in_linear_time(piece: str):
         ("a --> b", "a --> b"),
         ("<!--" * 500_000, "<!--" * 500_000),
     ],
-    ids=["inline", "line", "open", "nested", "end", "huge"],
 )
 def test_comments_are_removed_in_linear_time(text: str, kept: str):
     assert remove_comments(text) == kept
@@ -64,7 +62,7 @@ def test_a_traversal_goes_no_deeper_than_it_is_asked_to():
     assert traverse(graph, "nobody", 3, 9) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "states"),
     [
         *((text, True) for text in ("I'm a nurse", "my cat is ill", "Ich wohne in Bonn", "Vivo en Lima", "call me Al")),
@@ -75,7 +73,7 @@ def test_only_what_may_be_about_its_author_is_read(text: str, states: bool):
     assert may_state_facts(text) is states
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "texts"),
     [
         ('Sure: [{"text": " Likes tea ", "category": "preference"}]', ["Likes tea"]),

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.memory import Skill, select_skills
+from tests.tables import table
 
 
 def worth(skills: list[Skill], names: list[str]) -> float:
@@ -34,7 +35,7 @@ def optimum(skills: list[Skill], budget: int) -> float:
     return best
 
 
-@pytest.mark.parametrize(
+@table(
     ("skills", "budget", "selected"),
     [
         ([], 10, []),
@@ -61,7 +62,7 @@ def test_each_excluded_skill_has_a_reason() -> None:
     }
 
 
-@pytest.mark.parametrize("skills", [[Skill("a", 1, 1), Skill("a", 2, 2)], [Skill("a", -1, 1)], [Skill("a", 1, -1)]])
+@table("skills", [[Skill("a", 1, 1), Skill("a", 2, 2)], [Skill("a", -1, 1)], [Skill("a", 1, -1)]])
 def test_wrong_skills_are_refused(skills: list[Skill]) -> None:
     with pytest.raises(ValueError, match=r"same name|0 or more"):
         select_skills(skills, 10)
@@ -95,7 +96,7 @@ def test_it_is_the_optimum_for_few_skills_and_complete(skills: list[Skill], budg
     assert worth(skills, chosen) == optimum(skills, budget) >= published(skills, budget)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@table("seed", range(5))
 def test_it_is_the_optimum_for_twenty_skills_without_requirements(seed: int) -> None:
     rng = random.Random(seed)
     skills = [Skill(f"s{index}", rng.randint(5, 60), rng.randint(1, 20)) for index in range(20)]

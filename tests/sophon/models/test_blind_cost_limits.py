@@ -2,18 +2,17 @@
 
 from typing import Any
 
-import pytest
-
 from sophon.models.blind_cost_limits import find_blind_cost_limit
 from sophon.models.model import Hosting, ModelInfo
 from sophon.settings import Settings
+from tests.tables import table
 
 MONTHLY = {"Providers": {"*": {"MonthlyCost": 9}}}
 OWN = {"Providers": {"*": {"MonthlyCost": 9}, "p": {"MonthlyCost": 3}}}
 NONE_OF_ITS_OWN = {"Providers": {"*": {"MonthlyCost": 9}, "p": {"DailyTokens": 3}}}
 
 
-@pytest.mark.parametrize(
+@table(
     ("hosting", "budget", "expected"),
     [
         ("hosted", {}, ("Budget.Turn.Cost", 5.0)),
@@ -27,7 +26,7 @@ NONE_OF_ITS_OWN = {"Providers": {"*": {"MonthlyCost": 9}, "p": {"DailyTokens": 3
         ("local", MONTHLY, None),
     ],
 )
-@pytest.mark.parametrize("prices", [None, (0.0, 0.0), (1.0, 2.0)])
+@table("prices", [None, (0.0, 0.0), (1.0, 2.0)])
 def test_a_limit_is_blind_to_a_model_whose_price_it_needs_and_does_not_know(
     hosting: Hosting, budget: dict[str, Any], expected: Any, prices: tuple[float, float] | None
 ) -> None:

@@ -1,12 +1,11 @@
 """Cost of a model call."""
 
-import pytest
-
 from sophon.models.call_cost import cost_micros
 from sophon.models.model import ModelInfo
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("prices", "tokens", "micros"),
     [
         (None, (10, 10), 0),

@@ -1,28 +1,25 @@
 """One capability in many spellings, and what the settings declare beside the catalog."""
 
-import pytest
-
 from sophon.models.capabilities import capability_key, declare_capabilities, fast_first, has_capability
 from sophon.models.gateway.provider import Candidate, Provider
 from sophon.models.model import ModelInfo
 from sophon.testing import FunctionModel
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
-    "spelling", ["code generation", "Code Generation", "code_generation", "CODE-GENERATION", " codeGeneration "]
-)
+@table("spelling", ["code generation", "Code Generation", "code_generation", "CODE-GENERATION", " codeGeneration "])
 def test_case_space_dash_and_underscore_do_not_count(spelling: str) -> None:
     assert capability_key(spelling) == "codegeneration"
     assert has_capability(ModelInfo("m", "p", capabilities=frozenset({"code_generation"})), spelling)
     assert has_capability(ModelInfo("m", "p", capabilities=frozenset({spelling})), "code generation")
 
 
-@pytest.mark.parametrize("other", ["code", "generation", "code generations", "code.generation"])
+@table("other", ["code", "generation", "code generations", "code.generation"])
 def test_another_word_is_another_capability(other: str) -> None:
     assert not has_capability(ModelInfo("m", "p", capabilities=frozenset({"code_generation"})), other)
 
 
-@pytest.mark.parametrize(
+@table(
     ("hint", "found"),
     [
         ("requires reasoning", True),
@@ -42,7 +39,7 @@ def test_a_hint_may_be_a_phrase_and_demands_each_capability_that_it_names(hint: 
     assert has_capability(ModelInfo("m", "p", capabilities=frozenset({"reasoning", "code generation"})), hint) is found
 
 
-@pytest.mark.parametrize(
+@table(
     ("known", "native", "declared", "stated", "capabilities", "able"),
     [
         ({"vision"}, False, (), None, {"vision"}, False),
@@ -71,7 +68,7 @@ B = Provider("b", [model("b1"), model("b2", "Fast")])
 C = Provider("c", [model("c1", "fast")])
 
 
-@pytest.mark.parametrize(
+@table(
     ("providers", "order"),
     [((A,), "a1"), ((A, B), "b2 a1 b1"), ((A, B, C), "b2 a1 b1 c1"), ((A, C), "c1 a1"), ((C, A), "c1 a1"), ((), "")],
 )

@@ -9,9 +9,10 @@ from sophon.models.catalog import OWN_TABLE, list_table_types, lookup_model_info
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS, ProviderDefaults
 from sophon.models.providers.provider_types import needs_litellm
 from sophon_hosting.reference.model_table import render_model_table
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("kind", "name", "window", "capability"),
     [
         ("openai", "gpt-5-mini", 272_000, "vision"),
@@ -37,9 +38,7 @@ def test_a_local_model_costs_nothing() -> None:
     assert cost_micros(lookup_model_info("ollama", "llama3.1"), 1000, 1000) == 0
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [("openai", "no-such-model"), ("python", "gpt-5-mini"), ("x", "sample_spec")]
-)
+@table(("kind", "name"), [("openai", "no-such-model"), ("python", "gpt-5-mini"), ("x", "sample_spec")])
 def test_an_unknown_model_has_the_documented_defaults(kind: str, name: str) -> None:
     info = lookup_model_info(kind, name)
     assert (info.context_window, info.function_calling, info.streaming, info.prices) == (128_000, True, True, None)

@@ -7,6 +7,7 @@ import pytest
 
 from sophon.messages import Message, Response, ToolCall, Usage
 from sophon.models.model import NO_MODEL, AttemptOutput, ModelRequest, ModelResponse
+from tests.tables import table
 
 REQUEST = ModelRequest(
     [Message("user", "hello")], (), NO_MODEL, "step", 7, "none", 0.5, print, "key", 12, print, AttemptOutput(), 99
@@ -15,7 +16,7 @@ REPLY = ModelResponse("text", [ToolCall("c", "look")], Usage(1, 2), "length", NO
 RESPONSE = Response("text", "length", Usage(1, 2), [ToolCall("c", "look")], {"reason": "x"}, ["before"])
 
 
-@pytest.mark.parametrize("original", [REQUEST, REPLY, RESPONSE], ids=["request", "reply", "response"])
+@table("original", [REQUEST, REPLY, RESPONSE])
 def test_a_copy_differs_in_the_named_field_alone(original: Any) -> None:
     names = [each.name for each in fields(original)]
     for name in names:
@@ -27,13 +28,13 @@ def test_a_copy_differs_in_the_named_field_alone(original: Any) -> None:
     assert original == replace(original)
 
 
-@pytest.mark.parametrize("original", [REQUEST, REPLY, RESPONSE], ids=["request", "reply", "response"])
+@table("original", [REQUEST, REPLY, RESPONSE])
 def test_a_copy_knows_no_other_field(original: Any) -> None:
     with pytest.raises(AttributeError):
         original.copy_with(colour="red")
 
 
-@pytest.mark.parametrize("original", [REQUEST, REPLY, RESPONSE], ids=["request", "reply", "response"])
+@table("original", [REQUEST, REPLY, RESPONSE])
 def test_a_copy_of_a_subclass_keeps_its_class_and_its_fields(original: Any) -> None:
     kind: Any = original.__class__
     extended: Any = make_dataclass("Extended", [("extra", str, "")], bases=(kind,))

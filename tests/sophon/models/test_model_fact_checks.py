@@ -5,6 +5,7 @@ import pytest
 from sophon.errors import CompositionError
 from sophon.models.model import ModelInfo, ModelRequest
 from sophon.testing import FunctionModel, ScriptedModel
+from tests.tables import table
 
 WRONG_FACTS: list[dict[str, Any]] = [
     {"name": None},
@@ -37,7 +38,7 @@ async def _answer(request: ModelRequest) -> str:
     return "hello"
 
 
-@pytest.mark.parametrize("wrong", WRONG_FACTS_OF_INFO, ids=str)
+@table("wrong", WRONG_FACTS_OF_INFO)
 def test_a_wrong_fact_about_a_model_is_refused_by_its_name(wrong: dict[str, Any]) -> None:
     facts: dict[str, Any] = {"name": "m", "provider": "p", **wrong}
 
@@ -45,7 +46,7 @@ def test_a_wrong_fact_about_a_model_is_refused_by_its_name(wrong: dict[str, Any]
         ModelInfo(**facts)
 
 
-@pytest.mark.parametrize("wrong", [*WRONG_FACTS, {"stream": "yes"}, {"stream": -1}], ids=str)
+@table("wrong", [*WRONG_FACTS, {"stream": "yes"}, {"stream": -1}])
 def test_a_model_for_tests_refuses_wrong_facts(wrong: dict[str, Any]) -> None:
     with pytest.raises(CompositionError, match=next(iter(wrong))):
         FunctionModel(_answer, **wrong)

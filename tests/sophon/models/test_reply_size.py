@@ -12,6 +12,7 @@ from sophon.models.model import ModelRequest, ModelResponse
 from sophon.models.reply_size import MAX_PIECES, ReplySize, count_utf8_bytes
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 KILOBYTE = 1024
 
@@ -40,7 +41,7 @@ def test_a_value_that_contains_itself_is_counted_once() -> None:
     assert size.bytes == len("a") + len("xyz") + len("self")
 
 
-@pytest.mark.parametrize(
+@table(
     "response",
     [
         ModelResponse("x" * 2000),
@@ -52,7 +53,7 @@ def test_a_value_that_contains_itself_is_counted_once() -> None:
         ModelResponse("x", reasoning_fields={"thinking_blocks": [{"signature": "x" * 2000}]}),
     ],
 )
-@pytest.mark.parametrize("streams", [False, True])
+@table("streams", [False, True])
 async def test_a_model_of_ones_own_has_the_same_limit(response: ModelResponse, streams: bool) -> None:
     async def answer(_: ModelRequest) -> ModelResponse:
         return response

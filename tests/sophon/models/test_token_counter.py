@@ -10,6 +10,7 @@ from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest
 from sophon.models.token_counter import MAX_ENCODED_CHARACTERS, MESSAGE_OVERHEAD, TokenCounter, estimate_tokens
 from sophon.tools.tool import tool
+from tests.tables import table
 
 
 @tool
@@ -18,7 +19,7 @@ async def weather(city: str) -> str:
     return city
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "tokens"),
     [
         ("", 0),
@@ -76,7 +77,7 @@ def test_a_request_takes_its_messages_and_its_tools() -> None:
     assert counter.count_request(request(False)) == messages
 
 
-@pytest.mark.parametrize("ratio", [0.6, 1.0, 2.5])
+@table("ratio", [0.6, 1.0, 2.5])
 def test_a_factor_approaches_what_is_reported(ratio: float) -> None:
     counter = TokenCounter()
     for _ in range(60):
@@ -91,7 +92,7 @@ def test_one_report_moves_the_factor_a_little() -> None:
     assert counter.calibrate(1000, "p/m") == 1150
 
 
-@pytest.mark.parametrize(("estimated", "reported"), [(10, 30), (1000, 9000), (1000, 10), (1000, 0), (0, 10)])
+@table(("estimated", "reported"), [(10, 30), (1000, 9000), (1000, 10), (1000, 0), (0, 10)])
 def test_what_is_no_matter_of_tokenizers_teaches_nothing(estimated: int, reported: int) -> None:
     counter = TokenCounter()
     counter.update_calibration("p/m", estimated, reported)

@@ -2,11 +2,11 @@
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.plans import heuristic_score
+from tests.tables import table
 
 ADA = (
     "First write down that my cat is called Ada, then look up what you know about cats, "
@@ -14,7 +14,7 @@ ADA = (
 )
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "score"),
     [
         ("", 0),
@@ -70,7 +70,7 @@ def test_case_and_white_space_change_nothing(words: list[str]) -> None:
     assert heuristic_score(" ".join(words)) == heuristic_score(" ".join(words).upper())
 
 
-@pytest.mark.parametrize("piece", ["first ", "look ", "and  ", " ", "search "])
+@table("piece", ["first ", "look ", "and  ", " ", "search "])
 def test_a_huge_message_is_scored_in_linear_time(piece: str) -> None:
     began = time.process_time()
     heuristic_score(piece * 200_000)

@@ -14,6 +14,7 @@ from sophon.plans import Plan, PlanStep, parse_plan
 from sophon.plans.plan import PlanError
 from sophon.tools import Risk
 from tests.properties import examples
+from tests.tables import table
 
 GOOD: dict[str, Any] = {"goal": "g", "steps": [{"id": "a", "description": "do a"}]}
 JSON = st.recursive(
@@ -42,7 +43,7 @@ def test_only_the_id_and_the_description_of_a_step_are_needed() -> None:
     assert PlanStep("a", "do a").estimated_risk is Risk.LOW
 
 
-@pytest.mark.parametrize(
+@table(
     "around",
     [
         "{}",
@@ -89,7 +90,7 @@ def test_a_risk_is_read_in_any_case() -> None:
     assert parse_plan(text, plan_id="1").risk is Risk.HIGH
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "problem"),
     [
         ("", "there is no JSON object in the answer"),
@@ -112,7 +113,7 @@ def test_an_answer_without_a_usable_plan_is_named_as_such(text: str, problem: st
     assert problems_of(text) == [problem]
 
 
-@pytest.mark.parametrize(
+@table(
     ("field", "value", "complaint"),
     [
         ("id", "", "id is ''"),
@@ -137,14 +138,14 @@ def test_a_field_of_the_wrong_kind_is_named_with_its_value(field: str, value: ob
     assert problem.startswith("step number 1" if field == "id" else "step 'a'")
 
 
-@pytest.mark.parametrize("field", ["id", "description"])
+@table("field", ["id", "description"])
 def test_a_field_that_a_step_cannot_lack_is_named(field: str) -> None:
     lacking = {name: value for name, value in step().items() if name != field}
     (problem,) = problems_of_steps(lacking)
     assert f"{field} is missing" in problem
 
 
-@pytest.mark.parametrize(
+@table(
     ("steps", "problem"),
     [
         ([7], "step number 1 must be an object, not 7"),
@@ -219,7 +220,7 @@ def test_strange_text_is_a_plan_error(text: str) -> None:
         parse_plan(text, plan_id="1")
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "{" * 200_000,
@@ -235,7 +236,6 @@ def test_strange_text_is_a_plan_error(text: str) -> None:
         "\\" * 200_000,
         '{ "' + " " * 190_000,
     ],
-    ids=range(12),
 )
 def test_hostile_text_is_refused_in_bounded_time(text: str) -> None:
     began = time.process_time()

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import pytest
-
 from sophon.plans import (
     Plan,
     PlanProgress,
@@ -17,6 +15,7 @@ from sophon.plans import (
     vote_prompt,
 )
 from sophon.tools import Risk, tool
+from tests.tables import table
 
 STEP = PlanStep("b", "write the summary", ("a",))
 
@@ -71,7 +70,7 @@ def test_the_question_of_the_vote_holds_the_request() -> None:
     assert "buy milk" in vote_prompt("buy milk")
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "vote"),
     [
         ("yes", True),

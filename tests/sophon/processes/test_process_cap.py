@@ -18,11 +18,12 @@ from sophon.processes.process_cap import (
 )
 from sophon.processes.sandbox_probe import probe_sandbox
 from tests.bubblewrap import require_sandbox
+from tests.tables import table
 
 EVERYBODY = "         0          0 4294967295\n"
 
 
-@pytest.mark.parametrize(
+@table(
     ("uid", "uid_map", "release", "capped"),
     [
         (1000, EVERYBODY, "6.8.0-45-generic", True),

@@ -11,6 +11,7 @@ from sophon.processes.sandbox_policy import (
     build_arguments,
     find_exposed_files,
 )
+from tests.tables import table
 
 LIMITS = SandboxLimits(memory_bytes=1000)
 FOLDER = Path("/data/ada")
@@ -20,7 +21,7 @@ def arguments(**changes: object) -> str:
     return " ".join(build_arguments(SandboxPolicy(FOLDER, LIMITS, **changes), {"/bin": "usr/bin"}))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@table(
     "part",
     [
         "--unshare-user --unshare-ipc --unshare-pid --unshare-uts",
@@ -42,7 +43,7 @@ def test_only_the_working_folder_can_be_written_to() -> None:
     assert [words[at + 1] for at, word in enumerate(words) if word == "--bind"] == ["/data/ada"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("changes", "part"),
     [
         ({"readable": (Path("/opt/node"),)}, "--ro-bind /opt/node /opt/node"),
@@ -63,7 +64,7 @@ def test_options_of_a_newer_version_are_passed_on() -> None:
     assert "--disable-userns" in build_arguments(SandboxPolicy(FOLDER, LIMITS), {}, ["--disable-userns"])
 
 
-@pytest.mark.parametrize("name", ["shadow", "sudoers", "ssl/private", "ssh", "gshadow", "krb5.keytab"])
+@table("name", ["shadow", "sudoers", "ssl/private", "ssh", "gshadow", "krb5.keytab"])
 def test_no_file_with_secrets_is_among_those_of_the_system(name: str) -> None:
     assert not any(Path(f"/etc/{name}").is_relative_to(each) for each in SYSTEM_FILES)
 

@@ -19,6 +19,7 @@ from sophon.processes.sandbox_probe import probe_sandbox
 from sophon.processes.sandbox_runner import find_excess, run_in_sandbox
 from tests.bubblewrap import require_sandbox
 from tests.programs import run_command
+from tests.tables import table
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 FORTY = (
@@ -183,7 +184,7 @@ async def test_files_in_memory_are_limited(folder: Path) -> None:
     assert "No space left" in (await run("head -c 40000000 /dev/zero > /tmp/x", folder, limits=limits)).stderr
 
 
-@pytest.mark.parametrize(
+@table(
     ("usage", "seconds", "found"),
     [
         (TreeUsage(64, 512 * MEGABYTE), 60.0, ""),

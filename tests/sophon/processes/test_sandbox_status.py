@@ -2,14 +2,14 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.processes.sandbox_runner import find_number
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "found"),
     [
         ('{ "child-pid": 12, "net-namespace": 5 }\n', 12),

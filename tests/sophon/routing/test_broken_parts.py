@@ -19,6 +19,7 @@ from sophon.stores.vectors.contract import POLICIES, VectorRow
 from sophon.stores.vectors.stored_policies import create_policy_cache
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 
 async def answer(request: ModelRequest) -> str:
@@ -68,7 +69,7 @@ async def test_a_missing_embedding_model_is_named_and_the_turns_go_on(caplog: py
     assert len(named) == len(set(named)) <= 2  # once by the embedder, once by routing
 
 
-@pytest.mark.parametrize("cost", [None, 5])
+@table("cost", [None, 5])
 async def test_a_model_without_a_price_is_asked_unless_a_cost_is_limited(cost: float | None) -> None:
     static = {"Strategy": "Static", "Model": "unpriced/m", "FallbackModel": "priced/m"}
     services = build(budget={"Turn": {"Cost": cost}}, routing=static)

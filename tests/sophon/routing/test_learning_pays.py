@@ -4,10 +4,9 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from tests.bench.routing import STRATEGIES, Bench, Turn, run_strategy
 from tests.bench.routing_workload import make_messages
+from tests.tables import table
 
 TURNS, SEED = 1200, 1
 CAUTIOUS = {
@@ -42,14 +41,14 @@ async def test_without_learning_it_does_not() -> None:
     assert not await beats_tiered(learns=False)
 
 
-@pytest.mark.parametrize("name", ["CostAware", "Intelligent"])
+@table("name", ["CostAware", "Intelligent"])
 async def test_a_strategy_that_learns_is_tiered_until_something_was_judged(name: str) -> None:
     learned = await run_strategy(STRATEGIES[name], SEED, 500, signal="none")
     assert learned == await run_strategy(STRATEGIES["Tiered"], SEED, 500, signal="none")
 
 
-@pytest.mark.parametrize("varies", [True, False])
-@pytest.mark.parametrize("name", ["CostAware", "Intelligent"])
+@table("varies", [True, False])
+@table("name", ["CostAware", "Intelligent"])
 async def test_with_ratings_of_every_fifth_answer_both_are_better_than_tiered(name: str, varies: bool) -> None:
     learned = await run_strategy(STRATEGIES[name], SEED, TURNS, signal="thumbs", varies=varies)
     tiered = await run_strategy(STRATEGIES["Tiered"], SEED, TURNS, signal="thumbs", varies=varies)

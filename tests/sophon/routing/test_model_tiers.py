@@ -1,7 +1,5 @@
 """Which tier a message gets: complexity, permissions, escalation and cost."""
 
-import pytest
-
 from sophon.learning.message_complexity import measure_confidence
 from sophon.routing.demotion_circuit_breakers import ModelDemotions
 from sophon.routing.model_tiers import (
@@ -17,6 +15,7 @@ from sophon.routing.strategies.static import split_model_name
 from sophon.security.authorization.permission_levels import Level
 from sophon.settings.sections.permissions import PermissionsSettings, RoutingPermissions
 from sophon.settings.sections.routing import RoutingSettings
+from tests.tables import table
 
 TIERS = (
     Tier("free", (), 0, 0.3),
@@ -27,7 +26,7 @@ TIERS = (
 NAMES = [tier.name for tier in TIERS]
 
 
-@pytest.mark.parametrize(
+@table(
     ("complexity", "limits", "is_unsure", "position", "flags"),
     [
         (0.1, TierLimits(3), False, 0, ()),
@@ -50,7 +49,7 @@ def test_the_tier_is_that_of_the_complexity_within_what_is_permitted(
     assert (found.position, found.flags) == (position, flags)
 
 
-@pytest.mark.parametrize(
+@table(
     ("costs", "remaining", "position", "flags"),
     [
         ((0.1, 0.5, 2.0), None, 2, ()),
@@ -67,7 +66,7 @@ def test_a_tier_that_a_limit_cannot_pay_is_replaced_by_a_cheaper_one(
     assert (found.position, found.flags) == (position, flags)
 
 
-@pytest.mark.parametrize(
+@table(
     ("level", "max_tier", "names", "highest"),
     [
         (Level.ZERO_TRUST, None, NAMES, 0),
@@ -85,7 +84,7 @@ def test_permissions_limit_the_tiers_and_an_unknown_one_permits_the_cheapest_onl
     assert find_highest_tier(RoutingPermissions(level, max_tier), names) == highest
 
 
-@pytest.mark.parametrize(
+@table(
     ("level", "expected"),
     [
         (Level.ZERO_TRUST, (False, 0.10, 2.0, 1024)),
@@ -114,7 +113,7 @@ def test_a_persons_limits_precede_those_of_everyone_and_of_the_level_and_zero_me
     assert (bob.daily_cost, bob.monthly_cost) == (1, 9)
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "full"),
     [("a/b", "a/b"), ("a/b/c", "a/b/c"), ("gpt", "openai/gpt")],
 )
@@ -158,7 +157,7 @@ def test_after_five_failed_probes_another_cool_down_begins() -> None:
     assert demotions.allows("m", 505)
 
 
-@pytest.mark.parametrize(
+@table(
     ("tiers", "borders"),
     [
         ([], (0.3,)),

@@ -6,11 +6,12 @@ import pytest
 
 from sophon.routing.route_averages import RouteAverages, judge_quality
 from sophon.stores.route_averages.route_average import RouteAverage
+from tests.tables import table
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@table(
     ("form", "said", "rated", "quality"),
     [
         (None, None, 0, 0.0),
@@ -41,7 +42,7 @@ def test_the_models_of_a_tier_count_by_their_turns() -> None:
     assert (found.scored, found.quality) == (40, pytest.approx(0.3 * 0.8))
 
 
-@pytest.mark.parametrize(("days", "scored"), [(29, 1), (30, 0)])
+@table(("days", "scored"), [(29, 1), (30, 0)])
 def test_an_average_that_observed_nothing_for_too_long_is_not_used(days: int, scored: int) -> None:
     averages = RouteAverages(lambda: NOW)
     averages.load([RouteAverage("a", "low", "chat", scored=1, quality=0.9, updated_at=NOW - timedelta(days=days))])

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from sophon.learning.complexity_tiers import compute_tier
 from sophon.learning.task_profile import profile_task
 from sophon.task_types import ComplexityMeasure
+from tests.tables import table
 
 MESSAGES = Path(__file__).parents[2] / "cases" / "routing_messages.tsv"
 
@@ -35,12 +34,12 @@ def test_the_factors_agree_with_people_on_messages_that_they_were_not_fitted_to(
         assert measure_agreement(lambda text, of=measure: is_high(text, of), held_out) < 0.7
 
 
-@pytest.mark.parametrize("text", ["hi", "ok", "thanks", "fix the bug", "yes please", "gracias", "danke dir", ""])
+@table("text", ["hi", "ok", "thanks", "fix the bug", "yes please", "gracias", "danke dir", ""])
 def test_what_is_short_and_simple_never_needs_the_large_model(text: str) -> None:
     assert not is_high(text)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "integrate x^2 e^x",
@@ -69,7 +68,7 @@ def test_a_short_problem_of_mathematics_needs_the_large_model(text: str) -> None
     assert is_high(text)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "what is 2^10",

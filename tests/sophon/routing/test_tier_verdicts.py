@@ -1,13 +1,12 @@
 """What judged answers to similar messages say of the tiers, and what CostAware makes of known qualities."""
 
-import pytest
-
 from sophon.learning.contract import CachedPolicy
 from sophon.routing.model_tiers import Tier, TierChoice, TierLimits
 from sophon.routing.route_averages import TierQuality
 from sophon.routing.strategies.cost_aware import choose_by_quality
 from sophon.routing.tier_verdicts import choose_praised, find_verdicts, raise_blamed
 from sophon.settings.sections.routing import QualitySettings
+from tests.tables import table
 
 NAMES = ("low", "middle", "high")
 TIERS = tuple(Tier(name, (), 0.0, 1.0) for name in NAMES)
@@ -18,7 +17,7 @@ def said(tier: str, *, good: bool, similarity: float = 0.9) -> CachedPolicy:
     return CachedPolicy(tier, "m", 0.9 if good else 0.1, similarity, is_poor=not good)
 
 
-@pytest.mark.parametrize(
+@table(
     ("near", "limits", "position"),
     [
         ([], ALL, 0),
@@ -54,7 +53,7 @@ def test_the_cheapest_permitted_tier_that_was_praised_is_chosen() -> None:
     assert choose_praised(verdicts, TIERS, TierLimits(0)) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("position", "qualities", "chosen"),
     [
         (1, [(0.0, 0), (0.0, 0), (0.0, 0)], 1),  # nothing is known

@@ -4,12 +4,11 @@ import sys
 from types import FrameType
 from typing import Any
 
-import pytest
-
 from sophon.routing.transform_booster import answer_transform, convert_vars
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("code", "expected"),
     [
         ("var x = 1;", "const x = 1;"),
@@ -26,7 +25,7 @@ def test_var_becomes_const_or_let_where_it_is_assigned_again(code: str, expected
     assert convert_vars(code) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     "code",
     [
         "if (a) { var x = 1; } f(x)",  # seen outside of its block
@@ -70,13 +69,13 @@ def count_lines(code: str) -> int:
     return lines
 
 
-@pytest.mark.parametrize("declaration", ["var {name} = 1;\n", "var {name} = function () {{ "])
+@table("declaration", ["var {name} = 1;\n", "var {name} = function () {{ "])
 def test_the_work_grows_with_the_code_and_not_with_its_square(declaration: str) -> None:
     few, many = ("".join(declaration.format(name=f"a{n}") for n in range(count)) for count in (20, 200))
     assert count_lines(many) < 12 * count_lines(few)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("Convert var to const:\n```js\nvar x = 1;\n```", "```js\nconst x = 1;\n```"),
@@ -97,7 +96,7 @@ def test_only_the_whole_request_is_answered(text: str, expected: str | None) -> 
     assert answer_transform(text) == expected
 
 
-@pytest.mark.parametrize("piece", ['\\"', "/* ", "'", '"a\\" '])
+@table("piece", ['\\"', "/* ", "'", '"a\\" '])
 def test_texts_without_an_end_are_left_to_a_model_in_linear_time(piece: str) -> None:
     assert convert_vars(f"var a = 1;\n{piece}" * 20_000 + piece * 300_001) is None
 

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.security.credential_hosts import parse_host_pattern
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("pattern", "host", "port", "matches"),
     [
         ("api.github.com", "api.github.com", 443, True),
@@ -32,7 +33,7 @@ def test_a_pattern_means_exactly_its_hosts(pattern: str, host: str, port: int, m
     assert parse_host_pattern(pattern).matches(host, port) is matches
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         *("", "*", "*.", "*.com", "com", "localhost", "a.*.com", "*a.example.com", "**.example.com", ".example.com"),
@@ -47,7 +48,7 @@ def test_what_is_no_pattern_is_refused(text: str) -> None:
         parse_host_pattern(text)
 
 
-@pytest.mark.parametrize(
+@table(
     ("one", "other", "overlap"),
     [
         ("a.example.com", "A.example.com", True),

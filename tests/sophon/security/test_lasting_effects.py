@@ -1,7 +1,5 @@
 """Which tools have lasting effects, and the sentence for the person who is asked."""
 
-import pytest
-
 from sophon import Risk, tool
 from sophon.builtin_tools import builtin_tools
 from sophon.builtin_tools.agents import agent_tools
@@ -12,6 +10,7 @@ from sophon.builtin_tools.variables import variable_tools
 from sophon.security.action_types import LASTING_ACTIONS, explain_lasting_effect, has_lasting_effect
 from sophon_hosting.features.goals.tools import goal_tools
 from sophon_hosting.features.schedules.tools import schedule_tools
+from tests.tables import table
 
 LASTING = {
     *("memory.write", "memory.forget"),
@@ -39,7 +38,7 @@ def test_each_tool_of_the_product_is_known_to_have_a_lasting_effect_or_none() ->
     assert {each.name for each in tools} - lasting == WITHOUT
 
 
-@pytest.mark.parametrize("name", ["memory.write", "memory.forget", *sorted(LASTING_ACTIONS)])
+@table("name", ["memory.write", "memory.forget", *sorted(LASTING_ACTIONS)])
 def test_a_tool_that_declares_nothing_is_judged_by_its_action_type(name: str) -> None:
     assert has_lasting_effect(name, None)
     assert not has_lasting_effect(name, declared=False)
@@ -55,7 +54,7 @@ def test_a_tool_of_ones_own_declares_it() -> None:
     assert not has_lasting_effect(set_rule.name, None)
 
 
-@pytest.mark.parametrize(
+@table(
     ("sources", "end"),
     [(["a"], ": a"), (["a", "b", "c"], ": a, b, c"), (["a", "b", "c", "d", "e"], ": a, b, c and 2 more")],
 )

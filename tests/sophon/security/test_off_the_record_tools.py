@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import pytest
-
 from sophon.builtin_tools.agents import agent_tools
 from sophon.security.action_types import ACTION_TYPES
 from sophon.security.off_the_record_tools import find_off_the_record_refusal, is_offered_off_the_record
 from sophon_hosting.features.goals.tools import goal_tools
 from sophon_hosting.features.schedules.tools import schedule_tools
+from tests.tables import table
 
 READING = [
     *("read_file", "list_directory", "search_files", "browser_navigate", "browser_extract", "browser_screenshot"),
@@ -17,13 +16,13 @@ READING = [
 ]
 
 
-@pytest.mark.parametrize("name", READING)
+@table("name", READING)
 def test_tools_that_read_are_allowed(name: str) -> None:
     assert is_offered_off_the_record(name)
     assert find_off_the_record_refusal(name, {}) is None
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     [
         *sorted(ACTION_TYPES - set(READING)),
@@ -44,7 +43,7 @@ KEEPING_GROUPS = {
 """Tools that keep or start something, and those that show what is kept on the record."""
 
 
-@pytest.mark.parametrize("name", sorted(name for names in KEEPING_GROUPS.values() for name in names))
+@table("name", sorted(name for names in KEEPING_GROUPS.values() for name in names))
 def test_agents_goals_and_schedules_are_refused(name: str) -> None:
     assert not is_offered_off_the_record(name)
     assert f"{name} may not run" in str(find_off_the_record_refusal(name, {}))
@@ -55,7 +54,7 @@ def test_every_tool_of_agents_goals_and_schedules_has_its_verdict() -> None:
     assert registered == {name for names in KEEPING_GROUPS.values() for name in names}
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "is_allowed"),
     [
         ({"url": "https://a.test"}, True),

@@ -4,13 +4,13 @@ import json
 import time
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.security.personal_data import ALL_KINDS, compile_names, find_names, find_personal_data
 from sophon.security.placeholders import Placeholders, StreamRestorer
 from sophon.security.rewritten_text import fold
+from tests.tables import table
 
 NAMES = ("Ada Lovelace", "Zoë", "李雷", "Jörg Weiß", "İpek", "Işık", "Σίσυφος")
 VALUES = {
@@ -95,14 +95,14 @@ def find(text: str) -> list[tuple[str, str]]:
 AROUND = [("", ""), ("x ", " y"), ("(", ")."), ('"', '",'), ("我叫", "吗"), ("\\n", "\\n"), ("\\u003c", "\\u003e")]
 
 
-@pytest.mark.parametrize(("before", "after"), AROUND)
-@pytest.mark.parametrize("value", VALUES)
+@table(("before", "after"), AROUND)
+@table("value", VALUES)
 def test_each_kind_is_found_whole(value: str, before: str, after: str) -> None:
     assert find(f"{before}{value}{after}") == [(value, VALUES[value])]
 
 
-@pytest.mark.parametrize("following", ["from", "12/27", "2024", "and"])
-@pytest.mark.parametrize("value", ["AT61 1904 3002 3457 3201", "4111 1111 1111 1111"])
+@table("following", ["from", "12/27", "2024", "and"])
+@table("value", ["AT61 1904 3002 3457 3201", "4111 1111 1111 1111"])
 def test_what_follows_a_number_belongs_not_to_it(value: str, following: str) -> None:
     assert find(f"pay {value} {following} now") == [(value, VALUES[value])]
 
@@ -156,8 +156,8 @@ ESCAPED = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), [("", ""), ("x ", " y"), ('"', '",'), ("q=", "&z=1"), ("\\u003c", "\\n")])
-@pytest.mark.parametrize("value", ESCAPED)
+@table(("before", "after"), [("", ""), ("x ", " y"), ('"', '",'), ("q=", "&z=1"), ("\\u003c", "\\n")])
+@table("value", ESCAPED)
 def test_an_escaped_value_is_found_whole(value: str, before: str, after: str) -> None:
     known = placeholders()
     text = f"{before}{value}{after} and {value}"
@@ -190,12 +190,12 @@ def test_a_place_in_a_folded_text_is_one_in_the_text(text: str, data: st.DataObj
     assert folded.find_span(0, len(folded.text)) == (0, len(text))
 
 
-@pytest.mark.parametrize("text", ["Weisser", "Zoës", "Ipekt", "Jörg Weissß", "ŉipek", "ﬁzoë"])
+@table("text", ["Weisser", "Zoës", "Ipekt", "Jörg Weissß", "ŉipek", "ﬁzoë"])
 def test_a_name_within_a_longer_word_stays(text: str) -> None:
     assert placeholders().mask(text) == text
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@table("text", ORDINARY)
 def test_ordinary_text_stays(text: str) -> None:
     assert placeholders().mask(text) == text
 
@@ -275,7 +275,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
+@table("unit", HOSTILE)
 def test_the_time_is_linear(unit: str) -> None:
     small, large = (measure(unit * (size // len(unit))) for size in (4_000, 32_000))
     assert large < 8 * 4 * max(small, 0.002)
@@ -290,13 +290,11 @@ def measure(text: str) -> float:
     return min(spent)
 
 
-@pytest.mark.parametrize(
-    "text", ["王芳@example.com", "さくら@example.jp", "김철수@example.kr", "用户@例子.广告", "ada@例子.中国"]
-)
+@table("text", ["王芳@example.com", "さくら@example.jp", "김철수@example.kr", "用户@例子.广告", "ada@例子.中国"])
 def test_an_address_in_a_script_without_spaces_is_found(text: str) -> None:
     assert find(text) == [(text, "EMAIL")]
 
 
-@pytest.mark.parametrize("text", ["DE89.3704.0044.0532.0130.00", "DE89  3704  0044  0532  0130  00"])
+@table("text", ["DE89.3704.0044.0532.0130.00", "DE89  3704  0044  0532  0130  00"])
 def test_what_may_be_two_kinds_is_masked_whole(text: str) -> None:
     assert placeholders().mask(text) == "[IBAN_1]"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sophon.security.policy import Policy, PolicyDecision, PolicyError
 from sophon.security.policy.path_globs import GlobError, compile_glob, normalize_path
+from tests.tables import table
 
 POLICY = """
 deny:
@@ -50,12 +51,12 @@ def test_a_rule_that_restricts_is_met_by_any_path_and_one_that_allows_by_all() -
     assert decide(policy, "copy_file")[0] == "none"
 
 
-@pytest.mark.parametrize("name", ["path", "source", "destination", "dir", "file", "target"])
+@table("name", ["path", "source", "destination", "dir", "file", "target"])
 def test_every_argument_with_a_path_is_read(name: str) -> None:
     assert decide(Policy.load(POLICY), "read_file", **{name: "a.key"})[0] == "deny"
 
 
-@pytest.mark.parametrize(
+@table(
     ("glob", "path", "restricts", "allows"),
     [
         ("/etc/**", "/etc/ssl/x", True, True),
@@ -95,14 +96,12 @@ def test_a_glob(glob: str, path: str, restricts: bool, allows: bool) -> None:
     assert (compile_glob(glob, widens=False).fullmatch(normalized) is not None) is allows
 
 
-@pytest.mark.parametrize(
-    "path", ["/x/../etc/shadow", "//etc/shadow", "/etc//shadow", "/etc/./shadow", "/etc/shadow/", "/ETC/Shadow"]
-)
+@table("path", ["/x/../etc/shadow", "//etc/shadow", "/etc//shadow", "/etc/./shadow", "/etc/shadow/", "/ETC/Shadow"])
 def test_no_spelling_of_a_denied_path_passes(path: str) -> None:
     assert decide(Policy.default(), "read_file", path=path) == ("deny", 0, "block_sensitive_system_paths")
 
 
-@pytest.mark.parametrize(
+@table(
     ("action", "payload", "verdict", "tier"),
     [
         ("read_file", {"path": "~/.ssh/id_rsa"}, "deny", 0),
@@ -128,7 +127,7 @@ def test_the_shipped_policy(action: str, payload: dict[str, Any], verdict: str, 
     assert (found.verdict, found.tier) == (verdict, tier)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "words"),
     [
         ("", "empty"),
@@ -175,8 +174,8 @@ def test_a_path_that_is_not_valid_unicode_is_judged() -> None:
     assert Policy.default().decide("read_file", {"path": "~/.ssh/\ud800"}).verdict == "deny"
 
 
-@pytest.mark.parametrize("action_type", ["read_file", "send_message", "send_email", "grep_files", "open"])
-@pytest.mark.parametrize("path", ["keys/deploy.pem", "sub/.env", ".ssh/id_rsa"])
-@pytest.mark.parametrize("argument", ["path", "paths", "attachments"])
+@table("action_type", ["read_file", "send_message", "send_email", "grep_files", "open"])
+@table("path", ["keys/deploy.pem", "sub/.env", ".ssh/id_rsa"])
+@table("argument", ["path", "paths", "attachments"])
 def test_no_credentials_leave_by_whatever_action(action_type: str, path: str, argument: str) -> None:
     assert Policy.default().decide(action_type, {argument: [path]}).verdict == "deny"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sophon.security.protection import protection_level
+from tests.tables import table
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_the_levels(tmp_path: Path, name: str, read: str, write: str, delete: st
     ]
 
 
-@pytest.mark.parametrize("path", ["soul.md", "", "./x", "~/x", "/ws/a\0b"])
+@table("path", ["soul.md", "", "./x", "~/x", "/ws/a\0b"])
 def test_a_path_that_is_not_absolute_is_blocked(path: str) -> None:
     assert protection_level(path, "read", "/ws") == "blocked"
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from sophon.risk import Risk
 from sophon.security import assess_risk
 from sophon.security.assessed_arguments import has_assessed_arguments
 from sophon.security.risk_assessment import find_mail_addresses
+from tests.tables import table
 
 SHELL = {
     "ls -la": "low",
@@ -89,18 +89,18 @@ PYTHON = {
 }
 
 
-@pytest.mark.parametrize("command", SHELL)
-@pytest.mark.parametrize("tool", ["shell", "system.execute", "anything"])
+@table("command", SHELL)
+@table("tool", ["shell", "system.execute", "anything"])
 def test_commands(tool: str, command: str) -> None:
     assert assess_risk(tool, {"command": command}).label == SHELL[command]
 
 
-@pytest.mark.parametrize("code", PYTHON)
+@table("code", PYTHON)
 def test_code(code: str) -> None:
     assert assess_risk("python_exec", {"code": code}).label == PYTHON[code]
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "arguments", "risk"),
     [
         ("read_file", {"path": "/etc/passwd"}, "high"),
@@ -144,7 +144,7 @@ CYCLE: list[object] = []
 CYCLE.append(CYCLE)
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "risk"),
     [
         (None, "low"),
@@ -174,7 +174,6 @@ CYCLE.append(CYCLE)
         ({"steps": [{"command": "ls"}], "rows": [[1, 2]] * 30_000}, "low"),
         ({"path": _nest(5000), "to": _nest(5000)}, "low"),
     ],
-    ids=range(26),
 )
 def test_arguments_of_any_shape_are_assessed(arguments: object, risk: str) -> None:
     assert has_assessed_arguments("gmail", arguments)
@@ -203,7 +202,7 @@ def test_it_never_raises(tool: str, arguments: dict[str, Any]) -> None:
     assert assess_risk(tool, arguments) in (Risk.LOW, Risk.MEDIUM, Risk.HIGH)
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "arguments", "is_assessed"),
     [
         *(("run", {name: "x"}, True) for name in ("command", "code", "url", "path", "source", "destination")),
@@ -223,7 +222,7 @@ def test_a_call_is_assessed_by_the_names_of_its_arguments(
     assert is_assessed or assess_risk(tool, arguments) is Risk.LOW
 
 
-@pytest.mark.parametrize("arguments", [{"command": "rm -rf \ud800"}, {"command": ["rm", "-rf", "\ud800"]}])
+@table("arguments", [{"command": "rm -rf \ud800"}, {"command": ["rm", "-rf", "\ud800"]}])
 def test_a_text_that_is_not_valid_unicode_is_assessed(arguments: dict[str, object]) -> None:
     assert assess_risk("system.execute", arguments) is Risk.HIGH
 

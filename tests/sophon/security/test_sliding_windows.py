@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.security.sliding_windows import RateExceeded, RateLimit, Reservation, SlidingWindows, round_up_seconds
+from tests.tables import table
 
 LIMIT = RateLimit("rule", "scope", 2, 10.0)
 T0 = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -53,7 +54,7 @@ async def use(windows: SlidingWindows, clock: Clock, limit: RateLimit = LIMIT, s
     return found.retry_after_seconds
 
 
-@pytest.mark.parametrize(
+@table(
     ("times", "expected"),
     [
         ([0, 0], [None, None]),
@@ -188,7 +189,7 @@ async def test_a_window_with_a_reserved_slot_is_not_evicted() -> None:
     held.release()
 
 
-@pytest.mark.parametrize("is_refused", [False, True])
+@table("is_refused", [False, True])
 async def test_any_number_of_senders_keep_a_bounded_number_of_windows(is_refused: bool) -> None:
     windows, clock = SlidingWindows(max_windows=200), Clock(100.0)
     every = RateLimit("all", "all", 1 if is_refused else 10**9, 60.0)
@@ -207,12 +208,12 @@ async def test_any_number_of_senders_keep_a_bounded_number_of_windows(is_refused
     assert windows.statistics()["windows"] <= 200
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(0.0, 1), (0.2, 1), (1.0, 1), (1.00000001, 1), (1.1, 2), (59.5, 60)])
+@table(("seconds", "expected"), [(0.0, 1), (0.2, 1), (1.0, 1), (1.00000001, 1), (1.1, 2), (59.5, 60)])
 def test_seconds_are_rounded_up(seconds: float, expected: int) -> None:
     assert round_up_seconds(seconds) == expected
 
 
-@pytest.mark.parametrize("stored", [(), (1, 5, 9)])
+@table("stored", [(), (1, 5, 9)])
 async def test_of_a_calendar_period_only_its_own_events_count(stored: tuple[float, ...]) -> None:
     windows, clock, store = SlidingWindows(), Clock(20), Stored(*stored)
     day = RateLimit("day", "scope", 2, 100.0, since=T0 + timedelta(seconds=6))

@@ -21,6 +21,7 @@ from sophon.settings import (
 from sophon.settings.installed_sections import SETTINGS_GROUP
 from sophon.settings.root import load_settings_type
 from sophon_hosting.settings.hub import HubSettings
+from tests.tables import table
 
 CODE = '''
 from sophon.settings import RootSection, Secret
@@ -183,7 +184,7 @@ def test_a_section_that_cannot_be_added_is_named(install: Install, entries: str,
     assert caught.value.problems == [problem]
 
 
-@pytest.mark.parametrize("values", ["", "{'ToolFilter': {'Top': 3}}"], ids=["defaults", "settings of a chain"])
+@table("values", ["", "{'ToolFilter': {'Top': 3}}"])
 def test_settings_of_a_chain_load_nothing_of_a_host_and_no_entry_points(values: str) -> None:
     made = f"Settings.from_mapping({values})" if values else "Settings()"
     program = f"import sys\nfrom sophon.settings import Settings\n{made}\nprint(*sys.modules)"

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
-import pytest
 
 from sophon.settings import Settings, redact_settings, render_settings_table, settings_schema
+from tests.tables import table
 
 SCHEMA = settings_schema()
 
@@ -33,7 +33,7 @@ def test_every_setting_has_a_description_and_a_default():
         assert needed != ("default" in field), name
 
 
-@pytest.mark.parametrize(
+@table(
     ("below", "fits"),
     [
         ({}, True),

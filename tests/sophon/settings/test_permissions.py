@@ -8,6 +8,7 @@ from sophon.errors import SettingsError
 from sophon.security.authorization.permission_levels import Level
 from sophon.settings import Settings
 from sophon.settings.types.section import get_adapter
+from tests.tables import table
 
 OFF = {"Guards": {"Authorization": {"Enabled": False}}}
 ALLOW = {"Principal": "ada", "Resource": "tool:files.*", "Effect": "Allow"}
@@ -17,7 +18,7 @@ def guarded(*rules: dict[str, Any], **permissions: Any) -> dict[str, Any]:
     return {"Guards": {"Authorization": {"Enabled": True, "Rules": list(rules)}}, "Permissions": permissions}
 
 
-@pytest.mark.parametrize(
+@table(
     ("settings", "problem"),
     [
         ({"Permissions": {"Users": {"*": {"Level": "Admin"}}}}, "Users.*.Level: Admin is above Permissions.Ceiling"),
@@ -74,7 +75,7 @@ def test_a_level_names_its_features() -> None:
     assert [levels.list_tools(level) for level in Level] == [(), ("*",), ("*",)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("settings", "is_enforced"),
     [
         ({"Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}}, True),
@@ -103,7 +104,7 @@ def test_what_is_derived_is_derived_by_both_ways_of_validation() -> None:
     assert get_adapter(Settings).validate_python(settings).guards.authorization.enabled
 
 
-@pytest.mark.parametrize(
+@table(
     ("levels", "channel", "level"),
     [
         ({"hub": "ZeroTrust"}, "webhook", Level.ZERO_TRUST),

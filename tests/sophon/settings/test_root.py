@@ -14,6 +14,7 @@ from sophon.errors import SettingsError
 from sophon.settings import ProviderBudgetSettings, Settings
 from sophon.settings.types.section import SettingsSection
 from sophon_hosting.settings.channels import ChannelsSettings
+from tests.tables import table
 
 ROOT = Path(__file__).parents[3]
 PROVIDER = {"Id": "a", "Type": "openai"}
@@ -130,7 +131,7 @@ def test_all_mistakes_are_told_at_once():
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("values", "problem"),
     [
         ({"Hubb": {}}, "Hubb: unknown setting; did you mean Hub?"),
@@ -175,7 +176,7 @@ def test_a_mistake_gets_one_line_that_begins_with_its_path(values: dict[str, Any
     assert caught.value.problems == [problem]
 
 
-@pytest.mark.parametrize(
+@table(
     ("values", "path"),
     [
         ({"AgentExecution": {"MaxToolIterations": 501}}, "AgentExecution.MaxToolIterations"),
@@ -196,7 +197,7 @@ def test_settings_that_do_not_go_together_are_refused(values: dict[str, Any], pa
     assert [line.partition(":")[0] for line in caught.value.problems] == [path]
 
 
-@pytest.mark.parametrize("providers", [[], [PROVIDER]])
+@table("providers", [[], [PROVIDER]])
 def test_the_provider_of_the_embeddings_may_have_a_budget_too(providers: list[dict[str, Any]]):
     values = {
         "Providers": providers,
@@ -208,7 +209,7 @@ def test_the_provider_of_the_embeddings_may_have_a_budget_too(providers: list[di
     assert find_unknown_budgets(settings, []) == []
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.5", "::1", "[::1]"])
+@table("host", ["localhost", "127.0.0.5", "::1", "[::1]"])
 def test_a_host_without_users_listens_on_any_loopback_address(host: str):
     assert Settings.from_mapping({"Hub": {"Host": host}}).hub.host == host
 
@@ -220,7 +221,7 @@ def test_a_channel_that_lacks_something_leaves_the_settings_valid():
     ).channels.whatsapp.enabled  # the channel itself says what it lacks
 
 
-@pytest.mark.parametrize("values", [[], "text", None, 3])
+@table("values", [[], "text", None, 3])
 def test_what_is_no_mapping_is_no_settings(values: Any):
     with pytest.raises(SettingsError, match=r"^Sophon: a mapping"):
         Settings.from_mapping(values)

@@ -6,6 +6,7 @@ import pytest
 
 from sophon.errors import SettingsError
 from sophon.settings import Settings
+from tests.tables import table
 
 TOKEN = "sesame-open-1234"
 
@@ -21,7 +22,7 @@ def problems(**vault: dict[str, Any]) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
+@table(
     "header",
     [
         *("", "Host", "host", "Content-Length", "content_length", "Content-Type", "Transfer-Encoding", "Connection"),
@@ -32,17 +33,17 @@ def test_a_header_that_is_none_of_a_credential_is_refused(header: str) -> None:
     assert "Vault.github.Header" in problems(github=credential(Header=header))
 
 
-@pytest.mark.parametrize("prefix", [" ", " x", "a\r\nHost: x", "ä"])
+@table("prefix", [" ", " x", "a\r\nHost: x", "ä"])
 def test_a_prefix_is_printable_text(prefix: str) -> None:
     assert "Vault.github.Prefix" in problems(github=credential(Prefix=prefix))
 
 
-@pytest.mark.parametrize("hosts", [[], ["https://api.example.com"], ["*.com"], ["*"]])
+@table("hosts", [[], ["https://api.example.com"], ["*.com"], ["*"]])
 def test_hosts_are_names_and_at_least_one(hosts: list[str]) -> None:
     assert "Vault.github.Hosts" in problems(github=credential(Hosts=hosts))
 
 
-@pytest.mark.parametrize(
+@table(
     ("one", "other"),
     [
         ({}, {}),
@@ -58,7 +59,7 @@ def test_two_credentials_for_one_header_of_one_request_are_refused(one: dict[str
     assert "api.example.com" in text
 
 
-@pytest.mark.parametrize(
+@table(
     ("one", "other"),
     [
         ({"Users": ["anna"]}, {"Users": ["ben"]}),
@@ -70,9 +71,7 @@ def test_credentials_that_never_meet_may_share_a_host(one: dict[str, Any], other
     assert len(Settings.from_mapping({"Vault": {"a": credential(**one), "b": credential(**other)}}).vault) == 2
 
 
-@pytest.mark.parametrize(
-    ("values", "prefix"), [({}, "Bearer "), ({"Header": "X-Api-Key"}, ""), ({"Prefix": "token "}, "token ")]
-)
+@table(("values", "prefix"), [({}, "Bearer "), ({"Header": "X-Api-Key"}, ""), ({"Prefix": "token "}, "token ")])
 def test_the_prefix_follows_the_header(values: dict[str, Any], prefix: str) -> None:
     assert Settings.from_mapping({"Vault": {"a": credential(**values)}}).vault["a"].effective_prefix == prefix
 

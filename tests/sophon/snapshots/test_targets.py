@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from sophon.risk import Risk
 from sophon.snapshots.targets import MAX_TARGETS, find_target_paths, find_written_accesses, may_write_file
+from tests.tables import table
 
 PATHS = st.lists(
     st.sampled_from(["a", "sub", "deep", "..", ".", "~", "out", "", ".sophon", "é", "x\0"]), min_size=1
 ).map("/".join)
 
 
-@pytest.mark.parametrize(
+@table(
     ("action_type", "risk", "arguments", "expected"),
     [
         ("write_file", Risk.NONE, {"path": "a"}, True),

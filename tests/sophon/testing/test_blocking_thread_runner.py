@@ -7,6 +7,7 @@ import time
 import pytest
 
 from sophon.testing import VirtualClock
+from tests.tables import table
 
 
 async def test_the_loop_stands_still_so_that_no_thread_is_faster_than_another() -> None:
@@ -57,7 +58,7 @@ async def test_what_a_function_raises_is_raised() -> None:
         await VirtualClock().run_in_thread(fail)
 
 
-@pytest.mark.parametrize("abandon", [True, False])
+@table("abandon", [True, False])
 async def test_a_function_that_hangs_is_left_or_waited_for(abandon: bool) -> None:
     clock, opened, ended = VirtualClock(), threading.Event(), threading.Event()
 

@@ -7,9 +7,10 @@ import pytest
 from sophon import Message
 from sophon.events import Event, TaskFailed
 from sophon.testing import EventRecorder
+from tests.tables import table
 
 
-@pytest.mark.parametrize("kind", ["TaskFailed", Message])
+@table("kind", ["TaskFailed", Message])
 def test_what_is_no_class_of_events_is_refused(kind: Any) -> None:
     with pytest.raises(TypeError, match=r"write a class of sophon.events"):
         EventRecorder().of(kind)

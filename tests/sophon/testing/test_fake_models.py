@@ -12,6 +12,7 @@ from sophon.models.call_cost import cost_micros
 from sophon.models.model import ModelInfo
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel
 from sophon.testing.fake_models import split_text
+from tests.tables import table
 
 
 def request(on_text: Any = None) -> ModelRequest:
@@ -72,9 +73,7 @@ async def test_an_error_of_the_test_itself_is_not_hidden_by_the_rest_of_the_scri
         raise KeyError("the test's own")
 
 
-@pytest.mark.parametrize(
-    ("stream", "heard"), [(True, ["one ", "two"]), (3, ["one", " tw", "o"]), (False, []), (1, list("one two"))]
-)
+@table(("stream", "heard"), [(True, ["one ", "two"]), (3, ["one", " tw", "o"]), (False, []), (1, list("one two"))])
 async def test_a_text_is_given_in_pieces(stream: bool | int, heard: list[str]) -> None:
     said: list[str] = []
     with ScriptedModel(["one two"], stream=stream) as model:

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sophon.tools.argument_variables import MAX_EXPANDED_CHARACTERS, substitute_variables
 from tests.properties import examples
+from tests.tables import table
 
 VALUES = {"a": "A", "nested": "{{a}}"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "expected"),
     [
         ({"x": "{{a}}"}, {"x": "A"}),

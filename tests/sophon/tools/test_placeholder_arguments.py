@@ -7,9 +7,10 @@ import pytest
 from sophon.plans import parse_plan
 from sophon.plans.plan import PlanError
 from sophon.tools.placeholder_arguments import find_placeholder_argument
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     "arguments",
     [
         {"title": "TODO"},
@@ -33,7 +34,7 @@ def test_a_placeholder_is_found(arguments: dict[str, Any]) -> None:
     assert find_placeholder_argument(arguments, {}) is not None
 
 
-@pytest.mark.parametrize(
+@table(
     "arguments",
     [
         {"content": "# TODO\n- call <value>, see https://example.com and /path/to/x"},
@@ -68,7 +69,7 @@ def test_what_a_person_wrote_or_a_schema_lists_is_none() -> None:
     assert find_placeholder_argument({"a": {"b": ["ok", "TODO"]}}, {}) == ("a.b.1", "todo")
 
 
-@pytest.mark.parametrize(("risk", "asked", "fails"), [("high", "", True), ("low", "", False), ("high", "a@b.de", True)])
+@table(("risk", "asked", "fails"), [("high", "", True), ("low", "", False), ("high", "a@b.de", True)])
 def test_a_plan_with_a_placeholder_is_refused_if_the_step_has_effects(risk: str, asked: str, fails: bool) -> None:
     step = f'{{"id": "1", "description": "Mail it to boss@example.com.", "estimated_risk": "{risk}"}}'
     text = f'{{"goal": "g", "steps": [{step}]}}'

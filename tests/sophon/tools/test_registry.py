@@ -6,6 +6,7 @@ import pytest
 
 from sophon import Tool, ToolRegistry, tool
 from sophon.errors import CompositionError, NotFound
+from tests.tables import table
 
 
 def named(name: str, group: str = "") -> Tool:
@@ -50,7 +51,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
         ToolRegistry([named("a"), named("a")])
 
 
-@pytest.mark.parametrize(("one", "other"), [("a.b", "a_b"), ("x" * 64 + "1", "x" * 64 + "2")])
+@table(("one", "other"), [("a.b", "a_b"), ("x" * 64 + "1", "x" * 64 + "2")])
 def test_names_that_a_provider_cannot_tell_apart_are_refused(one: str, other: str) -> None:
     with pytest.raises(CompositionError, match="to a provider: rename one"):
         ToolRegistry([dataclasses.replace(named("x"), name=name) for name in (one, other)])

@@ -1,11 +1,11 @@
 """Scores: whole words only, a point for a tag, half a point for a word of the description."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon import Tool, tool
 from sophon.tools.relevance import RelevanceIndex, split_words
+from tests.tables import table
 
 
 def made(name: str, description: str = "", tags: tuple[str, ...] = ()) -> Tool:
@@ -21,7 +21,7 @@ ALONE = made("search", "Find things", ())
 INDEX = RelevanceIndex([MAIL, FILES, ALONE])
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("", {}),
@@ -64,7 +64,7 @@ def test_scores_come_in_the_order_of_no_chance() -> None:
     assert INDEX.score_tools("file mail") == INDEX.score_tools("file mail")
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("use files.read, then mail.send", ["mail.send", "files.read"]),
@@ -84,7 +84,7 @@ def test_names_that_stand_in_the_text_are_found_in_order_of_registration(text: s
     assert INDEX.find_named_tools(text) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("", []),
@@ -99,7 +99,7 @@ def test_a_text_is_parted_into_words(text: str, expected: list[str]) -> None:
     assert split_words(text) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "may"),
     [("", False), ("hello there", False), ("to an a", False), ("a Letter", True), ("look", True), ("SEARCH!", True)],
 )

@@ -18,6 +18,7 @@ from sophon.errors import CompositionError, InvalidArguments
 from sophon.images import Image
 from sophon.tools.argument_schema import parse_docstring
 from sophon.tools.tool import result_to_text, to_wire_name
+from tests.tables import table
 
 
 class Place(BaseModel):
@@ -189,7 +190,7 @@ def attribute(x: "int.missing") -> None: ...  # type: ignore[name-defined]  # mu
 def default(x: object = object()) -> None: ...
 
 
-@pytest.mark.parametrize(
+@table(
     ("function", "reason"),
     [
         (positional, "cannot be passed by keyword"),
@@ -215,7 +216,7 @@ class Point:
     x: int = 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "expected"),
     [
         ("text", "text"),
@@ -243,14 +244,12 @@ def test_every_answer_becomes_text(answer: object, expected: str) -> None:
     assert result_to_text(answer) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "wire"), [("files.read", "files_read"), ("a-b_C9", "a-b_C9"), ("grüße", "gr__e"), ("x" * 70, "x" * 64)]
-)
+@table(("name", "wire"), [("files.read", "files_read"), ("a-b_C9", "a-b_C9"), ("grüße", "gr__e"), ("x" * 70, "x" * 64)])
 def test_a_name_is_fit_for_every_provider(name: str, wire: str) -> None:
     assert to_wire_name(name) == wire
 
 
-@pytest.mark.parametrize(("text", "risk"), [("high", Risk.HIGH), (" Critical ", Risk.CRITICAL), ("NONE", Risk.NONE)])
+@table(("text", "risk"), [("high", Risk.HIGH), (" Critical ", Risk.CRITICAL), ("NONE", Risk.NONE)])
 def test_a_risk_is_read_in_any_case(text: str, risk: Risk) -> None:
     assert Risk.parse(text) is risk
     assert Risk.parse(risk.label) is risk
@@ -261,7 +260,7 @@ def test_an_unknown_risk_names_the_five() -> None:
         Risk.parse("extreme")
 
 
-@pytest.mark.parametrize(
+@table(
     ("docstring", "text", "about"),
     [
         ("", "", {}),
@@ -289,7 +288,7 @@ def test_tools_are_told_apart_by_identity() -> None:
     assert len({make(), make()}) == 2
 
 
-@pytest.mark.parametrize(
+@table(
     ("traits", "says"),
     [({"risk": "high"}, "write Risk.HIGH"), ({"risk": 3}, "write Risk.HIGH"), ({"tags": "cat"}, "('cat',)")],
 )
@@ -301,8 +300,8 @@ def test_a_trait_of_the_wrong_type_is_told_at_registration(traits: dict[str, Any
         tool(name="act", **traits)(act)
 
 
-@pytest.mark.parametrize("trait", ["max_result", "max_calls_per_turn"])
-@pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "3"])
+@table("trait", ["max_result", "max_calls_per_turn"])
+@table("wrong", [0, -1, True, 1.5, "3"])
 def test_a_limit_that_is_no_whole_number_from_one_is_refused(trait: str, wrong: Any) -> None:
     def limited() -> str:
         """Limited."""
@@ -312,13 +311,13 @@ def test_a_limit_that_is_no_whole_number_from_one_is_refused(trait: str, wrong: 
         tool(**{trait: wrong})(limited)
 
 
-@pytest.mark.parametrize("name", ["", "a b!", "größe", "a..b", ".a", "a/b", "x" * 65])
+@table("name", ["", "a b!", "größe", "a..b", ".a", "a/b", "x" * 65])
 def test_a_name_that_no_provider_accepts_is_refused_where_it_is_written(name: str) -> None:
     with pytest.raises(CompositionError, match="its name must be"):
         tool(name=name)(lambda: "x")
 
 
-@pytest.mark.parametrize("seconds", [-1, 0, float("nan"), True, "5"])
+@table("seconds", [-1, 0, float("nan"), True, "5"])
 def test_a_time_limit_that_is_no_positive_number_is_refused(seconds: Any) -> None:
     with pytest.raises(CompositionError, match=r"timeout_seconds is .*; it must be a number above 0"):
         tool(name="slow", timeout_seconds=seconds)(lambda: "x")
@@ -336,7 +335,7 @@ def test_a_function_that_yields_is_refused_as_a_tool() -> None:
             tool(function)
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "remedy"),
     [
         (b"GIF8", "bytes: decode them"),
@@ -362,7 +361,7 @@ def test_a_dataclass_and_values_with_a_text_of_their_own_are_results() -> None:
     assert result_to_text([Place(Path("a"), Decimal("1.5"))]) == '[{"path":"a","price":"1.5"}]'
 
 
-@pytest.mark.parametrize(
+@table(
     ("trait", "value"),
     [
         *((trait, "no") for trait in ("external", "idempotent", "serial", "editable", "sandboxed", "lasting")),
@@ -419,7 +418,7 @@ WRONG_FUNCTIONS: list[tuple[str, object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("trait", "function", "problem"), WRONG_FUNCTIONS)
+@table(("trait", "function", "problem"), WRONG_FUNCTIONS)
 def test_a_function_of_a_trait_that_cannot_be_called_is_refused(trait: str, function: Any, problem: str) -> None:
     with pytest.raises(CompositionError, match=f"tool 'limited': {trait} .*{problem}"):
         tool(name="limited", **{trait: function})(lambda: "x")
@@ -428,7 +427,7 @@ def test_a_function_of_a_trait_that_cannot_be_called_is_refused(trait: str, func
 RIGHT_FUNCTIONS: list[Any] = [str, str.strip, "x".join, take_one]
 
 
-@pytest.mark.parametrize("function", RIGHT_FUNCTIONS)
+@table("function", RIGHT_FUNCTIONS)
 def test_any_function_that_takes_a_result_normalizes_it(function: Any) -> None:
     assert tool(name="free", normalize_result=function)(lambda: "x").normalize_result is function
 
@@ -445,7 +444,7 @@ async def takes_turn(turn: Context, seat: int) -> str:
     return turn.session_id
 
 
-@pytest.mark.parametrize(
+@table(
     ("function", "problem"),
     [
         (Desk.book, r"'self' has no annotation: decorate the bound method"),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.tools.untrusted_text import BRACKETS, FENCING_INSTRUCTIONS, fence_text, find_fence_sources, unfence_text
+from tests.tables import table
 
 NONCE = "0123456789abcdef"
 OPENING = f'<external-{NONCE} source="web">\n'
@@ -35,14 +36,12 @@ def test_a_fence_names_its_source_and_carries_its_nonce() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "text", ["", "plain", "<p>1 < 2 && 3 > 2</p>", "</div>", "&lt;b&gt;", "a\n\nb", "<ex", "external"]
-)
+@table("text", ["", "plain", "<p>1 < 2 && 3 > 2</p>", "</div>", "&lt;b&gt;", "a\n\nb", "<ex", "external"])
 def test_ordinary_text_is_left_alone(text: str) -> None:
     assert inside(text) == text
 
 
-@pytest.mark.parametrize(
+@table(
     "tag",
     [
         "</external>",
@@ -77,7 +76,7 @@ def test_a_tag_of_ours_in_the_text_is_defanged(tag: str) -> None:
     assert unfence_text(fence_text(f"before {tag} after", "web", NONCE)) == f"before {tag} after"
 
 
-@pytest.mark.parametrize("nonce", ["", "0123", "0123456789ABCDEF", "0123456789abcdef0", "0123456789abcde\n"])
+@table("nonce", ["", "0123", "0123456789ABCDEF", "0123456789abcdef0", "0123456789abcde\n"])
 def test_a_nonce_is_sixteen_digits(nonce: str) -> None:
     with pytest.raises(ValueError, match="nonce"):
         fence_text("x", "web", nonce)
@@ -104,7 +103,7 @@ def test_a_fence_inside_a_fence_comes_back_as_a_fence() -> None:
     assert unfence_text(fence_text(inner, "y", NONCE)) == inner
 
 
-@pytest.mark.parametrize("text", ["", "plain", OPENING, f"{OPENING}no end", CLOSING, f"a{CLOSING}", "&#60;/external"])
+@table("text", ["", "plain", OPENING, f"{OPENING}no end", CLOSING, f"a{CLOSING}", "&#60;/external"])
 def test_what_is_no_fence_is_left_alone(text: str) -> None:
     assert unfence_text(text) == text
 
@@ -151,7 +150,7 @@ class CountingText(str):
         return found
 
 
-@pytest.mark.parametrize("text", [OPENING * 2000, OPENING * 2000 + CLOSING, f"{OPENING}x{CLOSING}" * 1000])
+@table("text", [OPENING * 2000, OPENING * 2000 + CLOSING, f"{OPENING}x{CLOSING}" * 1000])
 def test_a_closing_tag_is_not_searched_once_per_opening_tag(text: str) -> None:
     CountingText.searched = 0
     unfence_text(CountingText(text))

@@ -1,13 +1,12 @@
 """Trace context: which headers are read, and the ids that are the same in every process."""
 
-import pytest
-
 from sophon.traces.trace_context import PROPAGATED, TraceContext, derive_span_id, find_traceparent, parse_traceparent
+from tests.tables import table
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
-@pytest.mark.parametrize(
+@table(
     ("header", "sampled"),
     [(f"00-{TRACE}-{SPAN}-01", True), (f" 00-{TRACE}-{SPAN}-00 ", False), (f"cc-{TRACE}-{SPAN}-01-more", True)],
 )
@@ -15,7 +14,7 @@ def test_a_valid_header_is_read(header: str, sampled: bool):
     assert parse_traceparent(header) == TraceContext(TRACE, SPAN, sampled)
 
 
-@pytest.mark.parametrize(
+@table(
     "header",
     [
         None,

@@ -4,8 +4,6 @@ import base64
 import json
 from typing import Any
 
-import pytest
-
 from sophon import Services
 from sophon.attachments import Attachment
 from sophon.documents import Document
@@ -22,6 +20,7 @@ from sophon.testing import FunctionModel
 from sophon.tools.untrusted_text import unfence_text
 from sophon.turn.attached_files import MAX_REQUEST_BYTES, MAX_REQUEST_IMAGES, fence_file, show_attachments
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\0\0\0\x01\0" + bytes(20)
 PHOTO = Attachment("i", "photo.png", "image/png", len(PNG), 85)
@@ -75,7 +74,7 @@ async def test_a_file_that_is_gone_is_named() -> None:
     assert shown.content == "x\n\n[File: a.png, image/png, 5 bytes; it is no longer kept]"
 
 
-@pytest.mark.parametrize("kind", ["bytes", "images"])
+@table("kind", ["bytes", "images"])
 async def test_the_oldest_files_beyond_the_room_of_a_request_are_named(kind: str) -> None:
     size = MAX_REQUEST_BYTES // 2 + 1 if kind == "bytes" else 1
     count = 2 if kind == "bytes" else MAX_REQUEST_IMAGES + 1

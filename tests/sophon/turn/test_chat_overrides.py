@@ -7,6 +7,7 @@ import pytest
 from sophon import Tool, tool
 from sophon.errors import InputError
 from sophon.turn.chat_overrides import NO_OVERRIDES, ChatOverrides, build_chat_section
+from tests.tables import table
 
 
 @tool(name="files.read", group="files")
@@ -48,7 +49,7 @@ def test_overrides_survive_as_json() -> None:
     assert NO_OVERRIDES.to_json() == {}
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "text", "problem"),
     [
         ("colour", "blue", "a chat has no 'colour'"),

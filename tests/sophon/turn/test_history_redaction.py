@@ -2,18 +2,17 @@
 
 import json
 
-import pytest
-
 from sophon import Message, ToolCall
 from sophon.messages import Reasoning
 from sophon.testing import assert_valid_transcript
 from sophon.turn.history_redaction import HIDDEN, hide_values, redact_history_for_reader, redact_message_for_reader
+from tests.tables import table
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLE"
 CALL = ToolCall("c1", "files.read", {"path": "salaries.txt", "lines": 7})
 
 
-@pytest.mark.parametrize(
+@table(
     ("message", "own", "foreign"),
     [
         (Message("user", "how are you?"), "how are you?", HIDDEN),
@@ -51,6 +50,6 @@ def test_arguments_and_reasoning_are_hidden_and_the_transcript_stays_valid() -> 
     assert "salaries" not in json.dumps([message.to_json() for message in shown])
 
 
-@pytest.mark.parametrize("key", ["my password is hunter2", KEY, ""])
+@table("key", ["my password is hunter2", KEY, ""])
 def test_a_key_that_may_be_data_is_hidden_too(key: str) -> None:
     assert hide_values({key: 1, "path": "x"}) == {HIDDEN: HIDDEN, "path": HIDDEN}

@@ -1,7 +1,5 @@
 """Which untrusted texts a turn has read: in its calls, its plan steps and its session."""
 
-import pytest
-
 from sophon import Services, ToolCall
 from sophon.context import Tally
 from sophon.context.state import Step
@@ -14,9 +12,10 @@ from sophon.turn.provenance import (
     describe_source,
     note_untrusted_source,
 )
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "source"),
     [
         ({}, "tool"),

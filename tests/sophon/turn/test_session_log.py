@@ -14,6 +14,7 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import EventRecorder, VirtualClock
 from sophon.turn.session_log import SessionLog
 from sophon_middlewares import SessionEvents
+from tests.tables import table
 
 
 class Witness:
@@ -51,7 +52,7 @@ async def run(log: Witness, finish_reason: str) -> None:
     await chain.run(services(log).turn("hello", session_id="s"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("finish_reason", "end"),
     [
         ("stop", ("completed", ["message"])),

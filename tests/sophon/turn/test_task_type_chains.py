@@ -6,6 +6,7 @@ import pytest
 from sophon import Context, Next, Pipeline, PipelineRegistry, Response, Services
 from sophon.errors import CompositionError
 from sophon.routing.context_keys import TASK_PROFILE
+from tests.tables import table
 
 
 def chain(name: str) -> Pipeline:
@@ -81,7 +82,7 @@ async def test_a_turn_that_has_its_type_is_not_classified_again() -> None:
     assert profile.task_type == "code_review"
 
 
-@pytest.mark.parametrize(("chosen", "kind"), [(object(), None), (object(), "chat"), (chain("x"), "poetry")])
+@table(("chosen", "kind"), [(object(), None), (object(), "chat"), (chain("x"), "poetry")])
 def test_what_is_no_chain_or_no_task_type_is_refused_and_changes_nothing(chosen: object, kind: str | None) -> None:
     registry = PipelineRegistry(chain("default"))
     with pytest.raises(CompositionError, match=r"no Pipeline|no task type"):

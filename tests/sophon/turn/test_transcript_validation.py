@@ -12,6 +12,7 @@ from sophon.turn.transcript_validation import (
     is_valid_transcript,
     repair_transcript,
 )
+from tests.tables import table
 
 IDS = st.sampled_from(["a", "b", "c"])
 CALLS = st.lists(st.builds(ToolCall, IDS, st.just("t")), max_size=3)
@@ -38,7 +39,7 @@ def result(call_id: str, text: str = "ok") -> Message:
 USER, SYSTEM = Message("user", "u"), Message("system", "s")
 
 
-@pytest.mark.parametrize(
+@table(
     ("messages", "fault"),
     [
         ([USER, calls("a"), result("a")], None),
@@ -66,7 +67,7 @@ def test_the_assertion_of_the_test_kit_tells_all_faults() -> None:
         assert_valid_transcript([calls(), SYSTEM])
 
 
-@pytest.mark.parametrize(
+@table(
     ("broken", "mended"),
     [
         ([USER, calls("a"), USER], [USER, calls("a"), result("a", LOST_RESULT_TEXT), USER]),

@@ -30,6 +30,7 @@ from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
 from sophon_middlewares.guards.redaction.model_redaction import redact_turn
 from sophon_middlewares.tool_calls import result_redaction
 from tests.middlewares.guards.conftest import GuardedTurn, shell_call, write_call
+from tests.tables import table
 
 SECRET = "ghp_" + "a1B2c3D4" * 5
 ENV_FILE = f"HOST=db\nGITHUB_TOKEN={SECRET}\n"
@@ -199,7 +200,7 @@ class FailingOnce:
         return ModelResponse("Good day")
 
 
-@pytest.mark.parametrize("function_calling", [True, False])
+@table("function_calling", [True, False])
 async def test_what_is_held_back_of_a_failed_attempt_is_not_shown(function_calling: bool) -> None:
     events = EventRecorder()
     model = FunctionModel(FailingOnce(), function_calling=function_calling)
@@ -289,7 +290,7 @@ class Streaming:
         return ModelResponse("".join(self.chunks), reasoning=self.reasoning, reasoning_fields={"kept": None})
 
 
-@pytest.mark.parametrize("cut", range(1, len(SECRET)))
+@table("cut", range(1, len(SECRET)))
 async def test_a_secret_cut_over_chunks_never_leaves_a_stream(cut: int) -> None:
     events = EventRecorder()
     model = Streaming(["Your key ", SECRET[:cut], SECRET[cut:], " is fine."], reasoning=f"It is {SECRET}.")
@@ -305,8 +306,8 @@ async def test_a_secret_cut_over_chunks_never_leaves_a_stream(cut: int) -> None:
     assert SECRET not in str(await services.history("s"))
 
 
-@pytest.mark.parametrize("name", ["wasp", "openparallax"])
-@pytest.mark.parametrize("in_host", [False, True])
+@table("name", ["wasp", "openparallax"])
+@table("in_host", [False, True])
 async def test_a_chain_whose_document_redacts_does_so_in_a_program_too(name: str, in_host: bool) -> None:
     @tool(name="look", risk=Risk.NONE, group="math")
     async def look() -> str:

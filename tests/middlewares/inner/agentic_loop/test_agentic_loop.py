@@ -25,6 +25,7 @@ from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.inner.agentic_loop.agentic_loop import LoopOptions
 from sophon_middlewares.inner.llm_invoker.reply import EMPTY_REPLY_RETRIES
+from tests.tables import table
 
 
 @tool
@@ -93,7 +94,7 @@ async def test_a_settling_pass_never_reaches_the_model_even_if_every_call_was_re
     assert [m.content for m in ctx.messages if m.role == "tool"] == ["no", "no"]
 
 
-@pytest.mark.parametrize("limit", [1, 3, 7])
+@table("limit", [1, 3, 7])
 async def test_at_the_cap_one_last_reply_without_tools_sums_up(limit: int) -> None:
     async def answer(request: ModelRequest) -> str | ModelResponse:
         if not request.tools:
@@ -112,13 +113,13 @@ async def test_at_the_cap_one_last_reply_without_tools_sums_up(limit: int) -> No
     assert_valid_transcript(ctx.messages)
 
 
-@pytest.mark.parametrize("wrong", [0, -1, True, False, 2.5, "10"])
+@table("wrong", [0, -1, True, False, 2.5, "10"])
 def test_a_ceiling_that_is_no_whole_number_from_one_is_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="max_iterations"):
         LoopOptions(max_iterations=wrong)
 
 
-@pytest.mark.parametrize(
+@table(
     ("turn", "loop", "settings", "rounds"),
     [
         (None, None, 4, 4),
@@ -239,7 +240,7 @@ async def test_a_pair_of_calls_in_turns_without_progress_ends_the_turn() -> None
     assert (response.finish_reason, len(model.requests)) == ("loop_detected", 12)
 
 
-@pytest.mark.parametrize("name", ["missing", "missing{n}"])
+@table("name", ["missing", "missing{n}"])
 async def test_an_unknown_tool_with_changing_arguments_ends_the_turn(name: str) -> None:
     async def guess(request: ModelRequest) -> ModelResponse:
         n = len(request.messages)

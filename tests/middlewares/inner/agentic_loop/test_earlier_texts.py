@@ -15,6 +15,7 @@ from sophon.testing import EventRecorder, FunctionModel, ScriptedModel
 from sophon.tools.tool import Risk
 from sophon_middlewares.chains import twelve
 from tests.gate import Gate
+from tests.tables import table
 
 
 @tool
@@ -52,7 +53,7 @@ async def test_the_response_has_the_last_reply_and_all_text_in_order() -> None:
     assert (response.text, response.full_text) == ("It is sunny.", WHOLE)
 
 
-@pytest.mark.parametrize("stream", [True, 1, 3, 1000])
+@table("stream", [True, 1, 3, 1000])
 async def test_the_stream_and_the_outcome_hold_all_text_without_a_reset(stream: Any) -> None:
     events = EventRecorder()
     await run(SCRIPT, events, stream=stream)

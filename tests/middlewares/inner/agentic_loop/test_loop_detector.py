@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sophon import ToolCall
 from sophon_middlewares.inner.agentic_loop.loop_detector import LoopDetector, LoopLimits, LoopVerdict
+from tests.tables import table
 
 POLL_OFF = LoopLimits(poll_warning=None, poll_critical=None)
 LETTERS = st.lists(st.sampled_from("abcd"), max_size=120)
@@ -93,7 +94,7 @@ def test_going_back_and_forth_between_two_calls_is_warned_of_once_whoever_began(
     assert [(at, v.pattern) for at, v in enumerate(judged) if v.message] == [(3, "ping_pong")]
 
 
-@pytest.mark.parametrize(
+@table(
     ("calls", "found"),
     [
         ("abab", True),
@@ -182,7 +183,7 @@ def test_equal_arguments_in_another_order_are_the_same_call() -> None:
     assert detector.check(ToolCall("", "t", {"a": 1, "b": [2]})).pattern == "poll_no_progress"
 
 
-@pytest.mark.parametrize(
+@table(
     "arguments",
     [
         {"at": object},
@@ -192,7 +193,6 @@ def test_equal_arguments_in_another_order_are_the_same_call() -> None:
         {"set": {1}, "bytes": b"\xff"},
         {"long": "x" * 100_000},
     ],
-    ids=["class", "big", "surrogate", "mixed keys", "set", "long"],
 )
 def test_arguments_of_any_kind_are_recognised_again(arguments: dict[Any, Any]) -> None:
     detector = LoopDetector()
@@ -236,7 +236,7 @@ class TestParallelCalls:
         assert self.batch(detector, ["r"] * 3) == ["critical"] * 3
         assert detector.is_exhausted
 
-    @pytest.mark.parametrize(("polls", "refused_at"), [(True, None), (False, 4)])
+    @table(("polls", "refused_at"), [(True, None), (False, 4)])
     def test_throws_of_a_die_are_refused_from_twenty_on_unless_its_tool_polls(
         self, polls: bool, refused_at: int | None
     ) -> None:
@@ -263,7 +263,7 @@ def test_a_result_nobody_waits_for_changes_nothing() -> None:
     assert detector.to_json() == before
 
 
-@pytest.mark.parametrize("wrong", [{"window": 0}, {"poll_critical": 0}, {"criticals": -1}])
+@table("wrong", [{"window": 0}, {"poll_critical": 0}, {"criticals": -1}])
 def test_a_limit_below_one_is_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         LoopLimits(**wrong)
@@ -352,7 +352,7 @@ def test_a_pair_of_which_one_result_changes_is_never_refused() -> None:
         detector.record(ToolCall("", letter, {}), f"line {n}" if letter == "a" else "same")
 
 
-@pytest.mark.parametrize("length", [3, 5, 10, 29])
+@table("length", [3, 5, 10, 29])
 def test_a_longer_cycle_without_progress_is_refused_once_thirty_calls_brought_nothing_new(length: int) -> None:
     detector = LoopDetector()
     count = 0

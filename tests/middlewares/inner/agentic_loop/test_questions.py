@@ -7,6 +7,7 @@ from sophon.builtin_tools.questions import choose_answer, find_question_problem,
 from sophon.events import ApprovalRequested, ApprovalResolved, ToolCallCompleted
 from sophon.testing import EventRecorder, ScriptedModel
 from tests.gate import Gate
+from tests.tables import table
 
 ASK = ToolCall("c1", "chat.ask", {"question": "Which colour?", "choices": ["red", "blue"]})
 ON = {"Approval": {"Questions": True}}
@@ -63,7 +64,7 @@ async def test_what_cannot_be_asked_is_an_error_for_the_model(inner: Pipeline) -
     assert "choice must" in find_question_problem({"question": "?", "choices": [""]})
 
 
-@pytest.mark.parametrize(("typed", "answer"), [("2", "blue"), (" 1 ", "red"), ("3", "3"), ("0", "0"), ("²", "²")])
+@table(("typed", "answer"), [("2", "blue"), (" 1 ", "red"), ("3", "3"), ("0", "0"), ("²", "²")])
 def test_a_number_chooses(typed: str, answer: str) -> None:
     assert choose_answer(ASK.arguments, typed) == answer
 

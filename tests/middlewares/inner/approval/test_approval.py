@@ -17,6 +17,7 @@ from sophon.testing import EventRecorder, ScriptedModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ToolExecution
 from sophon_middlewares.inner.approval.approval import requires_approval
 from tests.gate import Gate
+from tests.tables import table
 
 ran: list[object] = []
 
@@ -72,7 +73,7 @@ ASKS = [
 ]
 
 
-@pytest.mark.parametrize(("risk", "ask_from", "auto", "approved", "asks"), ASKS)
+@table(("risk", "ask_from", "auto", "approved", "asks"), ASKS)
 def test_who_is_asked(risk: Risk, ask_from: str, auto: str | None, approved: Risk | None, asks: bool) -> None:
     settings = ApprovalSettings.model_validate({"AskFrom": ask_from, "AutoApproveUpTo": auto})
 
@@ -278,7 +279,7 @@ def test_a_request_of_other_arguments_is_another_request() -> None:
     assert len({one.id, other.id, ApprovalRequest.from_call(SEND, "run2", Risk.HIGH).id}) == 3
 
 
-@pytest.mark.parametrize(
+@table(
     ("risk", "ask_from", "asks"),
     [
         (Risk.HIGH, "High", True),
@@ -367,10 +368,11 @@ GRANTS = [
 ]
 
 
-@pytest.mark.parametrize(("risk", "by", "operators", "several", "kept"), GRANTS)
+@table(("risk", "by", "operators", "several", "kept"), GRANTS)
 def test_an_approval_in_a_checkpoint_counts_only_if_its_author_may_give_it_now(
     risk: Risk, by: str, operators: set[str], several: bool, kept: bool
 ) -> None:
+    ran.clear()
     risky = tool(name="risky", description="x", risk=risk)(lambda: "ok")
     services = Services(tools=[risky])
     ctx = services.turn("hi", principal="ada")
@@ -400,9 +402,7 @@ async def test_silence_ends_in_time_although_the_clock_jumps(inner: Pipeline) ->
     assert (ran, ctx.response and ctx.response.text) == ([], "done")
 
 
-@pytest.mark.parametrize(
-    ("url", "is_named"), [("https://api.example.com/x", True), ("https://sophon.dev/x", False), ("", False)]
-)
+@table(("url", "is_named"), [("https://api.example.com/x", True), ("https://sophon.dev/x", False), ("", False)])
 async def test_the_question_names_the_credential_that_the_host_would_add_and_never_its_value(
     url: str, is_named: bool
 ) -> None:
@@ -419,7 +419,7 @@ async def test_the_question_names_the_credential_that_the_host_would_add_and_nev
     assert "sesame" not in repr(request)
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd", "~/x", "../x", "a\\b", "x\0y"])
+@table("path", ["/etc/passwd", "~/x", "../x", "a\\b", "x\0y"])
 async def test_a_path_that_no_files_folder_has_is_refused_before_anybody_is_asked(path: str) -> None:
     call = ToolCall("c", "files.write", {"path": path, "content": "x"})
     recorder = EventRecorder()
@@ -431,8 +431,10 @@ async def test_a_path_that_no_files_folder_has_is_refused_before_anybody_is_aske
     assert recorder.of(ApprovalRequested) == []
 
 
-@pytest.mark.parametrize("answer", [True, None, "approve", Decision])
+@table("answer", [True, None, "approve", Decision])
 async def test_what_a_gate_returns_must_be_a_decision(answer: object) -> None:
+    ran.clear()
+
     class Careless:
         async def request(self, request: ApprovalRequest) -> object:
             return answer

@@ -26,6 +26,7 @@ from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.tool_calls.fast_path_call import FAST_PATH
 from tests.gate import Gate
+from tests.tables import table
 
 PAGE = "https://evil.example/"
 ran: list[str] = []
@@ -139,7 +140,7 @@ async def test_after_a_page_each_change_of_what_lasts_is_asked_about(
     assert [each.rule for each in turns.events.of(GuardVerdict) if each.verdict == "escalate"] == ["lasting_effect"]
 
 
-@pytest.mark.parametrize("name", ["memory.write", "set_rule"])
+@table("name", ["memory.write", "set_rule"])
 async def test_before_any_text_of_others_nobody_is_asked(name: str) -> None:
     gate = Gate(Decision.reject("no"))
     await Turns(gate).run(change(name))
@@ -189,8 +190,9 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("files", FILES.values(), ids=FILES)
+@table("files", FILES.values())
 async def test_an_attached_file_is_text_of_others_in_its_turn_and_later(files: dict[str, Any]) -> None:
+    ran.clear()
     gate = Gate(Decision.reject("no"))
     turns = Turns(gate)
     await turns.run(change(), **files)

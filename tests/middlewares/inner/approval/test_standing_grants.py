@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from sophon import Context, Decision, Pipeline, Risk, Services, ToolCall, tool
 from sophon.events import GuardVerdict
 from sophon.stores.contract import Store
@@ -16,6 +14,7 @@ from sophon.testing import EventRecorder, ScriptedModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ToolExecution
 from sophon_middlewares.tool_calls.escalations import Escalation, escalate
 from tests.gate import Gate
+from tests.tables import table
 
 
 @tool(name="files.write", risk=Risk.HIGH)
@@ -93,7 +92,7 @@ async def test_a_grant_for_always_covers_all_sessions_of_its_person() -> None:
 PLACES = ("", "telegram:chat:-100", "telegram:chat:-200")
 
 
-@pytest.mark.parametrize("given_in", ["", "telegram:chat:-100"])
+@table("given_in", ["", "telegram:chat:-100"])
 async def test_a_grant_for_always_covers_only_the_place_it_was_given_in(given_in: str) -> None:
     turns = Turns()
     turns.answer(Decision.approve(decided_by="ada", grant="always"))
@@ -131,7 +130,7 @@ async def test_a_critical_call_is_never_approved_in_advance() -> None:
     assert await turns.grants() == []
 
 
-@pytest.mark.parametrize(("tool_name", "risk"), [("files.write", "medium"), ("wreck", "high"), ("wreck", "critical")])
+@table(("tool_name", "risk"), [("files.write", "medium"), ("wreck", "high"), ("wreck", "critical")])
 async def test_a_grant_of_a_tool_that_became_riskier_counts_no_more(tool_name: str, risk: str) -> None:
     turns = Turns()
     call = note() if tool_name == "files.write" else ToolCall("c1", "wreck", {"to": "x"})

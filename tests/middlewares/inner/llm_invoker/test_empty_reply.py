@@ -1,7 +1,5 @@
 """A reply with neither text nor calls: asked for again, and said in the end, wherever a reply is asked for."""
 
-import pytest
-
 from sophon import (
     Context,
     Message,
@@ -25,6 +23,7 @@ from sophon_middlewares.inner.llm_invoker.reply import (
     RETRY_HINT,
     is_empty_reply,
 )
+from tests.tables import table
 
 CHAIN = Pipeline.compose(SessionEvents(), AgenticLoop(), ToolExecution(), LlmInvoker())
 CALL = ToolCall("c", "noop")
@@ -36,7 +35,7 @@ async def noop() -> str:
     return "ok"
 
 
-@pytest.mark.parametrize(
+@table(
     ("response", "calls_allowed", "empty"),
     [
         (ModelResponse(""), True, True),

@@ -8,6 +8,7 @@ from sophon.events import StreamChunk, StreamReset
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, assert_valid_transcript
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import clawdesk
+from tests.tables import table
 
 ALONE = Pipeline.compose(LlmInvoker())
 
@@ -28,7 +29,7 @@ async def test_the_request_is_as_published() -> None:
     assert "noop" in [t.name for t in request.tools]
 
 
-@pytest.mark.parametrize(("reserve", "tokens"), [(None, 8192), (2000, 4096), (20_000, 20_000)])
+@table(("reserve", "tokens"), [(None, 8192), (2000, 4096), (20_000, 20_000)])
 async def test_the_answer_may_have_what_the_window_keeps_for_it(reserve: int | None, tokens: int) -> None:
     model = FunctionModel(lambda request: _answer("hi"), context_window=100_000)
     settings = {} if reserve is None else {"ContextWindow": {"Reserve": reserve}}
@@ -60,7 +61,7 @@ async def test_a_broken_transcript_is_repaired_before_the_model_sees_it() -> Non
     assert (await ALONE.run(ctx)).text == "done"
 
 
-@pytest.mark.parametrize("ids", [("", ""), ("same", "same"), ("same", "")])
+@table("ids", [("", ""), ("same", "same"), ("same", "")])
 async def test_calls_without_an_id_of_their_own_are_given_one(ids: tuple[str, str]) -> None:
     @tool
     async def numbered(n: int) -> str:

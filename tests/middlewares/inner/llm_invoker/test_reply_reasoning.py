@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from sophon import ModelResponse, Services, ToolCall, Usage, tool
 from sophon.events import Reasoning as ReasoningAdded
 from sophon.events import ReasoningChunk, StreamChunk, TaskCompleted
@@ -17,6 +15,7 @@ from sophon_middlewares.inner.llm_invoker.reply import (
     reasoning_from_response,
     without_provider_fields,
 )
+from tests.tables import table
 
 FIELDS = {"thinking_blocks": [{"type": "thinking", "thinking": "hm", "signature": "sig"}]}
 CALLS = [ToolCall("c", "look")]
@@ -81,7 +80,7 @@ def response(**changes: Any) -> ModelResponse:
     return ModelResponse("x", model=ModelInfo("m", "p"), **changes)
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "calls", "kept"),
     [
         (response(), CALLS, None),

@@ -47,6 +47,7 @@ from sophon_middlewares import (
 )
 from sophon_middlewares.chains import twelve
 from tests.gate import Gate
+from tests.tables import table
 
 INNER = (AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
 CHAIN = Pipeline.compose(SessionEvents(), Budget(), CapabilityRouting(), *INNER)
@@ -146,7 +147,7 @@ async def test_a_refusal_is_an_answer_that_is_recorded_and_told() -> None:
     assert [event.finish_reason for event in events.of(TaskCompleted)] == ["budget_exceeded"]
 
 
-@pytest.mark.parametrize(("hours", "reason"), [(11, "budget_exceeded"), (13, "stop")])
+@table(("hours", "reason"), [(11, "budget_exceeded"), (13, "stop")])
 async def test_the_next_day_has_its_own_tokens(hours: int, reason: str) -> None:
     clock = VirtualClock(start=VirtualClock().now() + timedelta(hours=12))
     host = services(costing(6000), more=daily(6000), clock=clock)
@@ -217,7 +218,7 @@ def calling(times: int, usage: Usage, name: str = "noop", **options: Any) -> Fun
     return FunctionModel(answer, **options)
 
 
-@pytest.mark.parametrize(
+@table(
     ("turn", "limit", "asked"),
     [
         ({"Tokens": 5000}, "Budget.Turn.Tokens", 3),
@@ -426,7 +427,7 @@ async def short(ctx: Context, next: Next) -> None:
     await next(ctx)
 
 
-@pytest.mark.parametrize("how", ["scope", "task"])
+@table("how", ["scope", "task"])
 async def test_a_cancelled_call_is_charged_its_input(how: str) -> None:
     begun = asyncio.Event()
 
@@ -471,8 +472,8 @@ async def calls_for_ever(request: ModelRequest) -> ModelResponse:
     return ModelResponse(tool_calls=[ToolCall("", "noop", {})])
 
 
-@pytest.mark.parametrize("answer", [ends_well, ends_in_error, ends_in_a_fault, calls_for_ever])
-@pytest.mark.parametrize("turn", [{}, {"Tokens": 4500}, {"ToolCalls": 1}])
+@table("answer", [ends_well, ends_in_error, ends_in_a_fault, calls_for_ever])
+@table("turn", [{}, {"Tokens": 4500}, {"ToolCalls": 1}])
 async def test_nothing_stays_reserved_whatever_the_outcome(answer: Any, turn: dict[str, Any]) -> None:
     host = services(FunctionModel(answer), more={**daily(10**6), "Turn": turn})
     try:
@@ -530,7 +531,7 @@ NO_COST = {"Turn": {"Cost": None}}
 PRICED = {"DefaultPrices": {"Input": 2.0, "Output": 10.0}}
 
 
-@pytest.mark.parametrize(
+@table(
     ("hosting", "budget", "limit"),
     [
         ("hosted", {}, "Budget.Turn.Cost"),
@@ -684,7 +685,7 @@ async def test_an_exclusion_in_mid_turn_is_an_event_of_the_turn_once() -> None:
     assert [(each.provider, each.limit) for each in events.of(ProviderExcluded)] == [("a", "DailyTokens")]
 
 
-@pytest.mark.parametrize(
+@table(
     ("more", "limit"),
     [
         ({"Budget": {"Turn": {"ActiveTime": "00:00:25"}}}, "Budget.Turn.ActiveTime"),

@@ -17,15 +17,14 @@ from sophon_middlewares.outer.budget.budget_notices import (
     report_exclusion,
     send_alerts,
 )
+from tests.tables import table
 
 TODAY, TOMORROW = Period("2026-01-30", "2026-01"), Period("2026-01-31", "2026-01")
 SPENT = BudgetExceeded("DailyTokens", 5400, 10_000, needed=5000, provider="p", resets_at="2026-01-31T00:00:00+00:00")
 UNKNOWN = PriceUnknown("p/new", "p", "Budget.Turn.Cost", 5.0)
 
 
-@pytest.mark.parametrize(
-    ("spent", "shares"), [(0, []), (79, []), (80, [0.8]), (95, [0.8]), (100, [0.8, 1.0]), (150, [0.8, 1.0])]
-)
+@table(("spent", "shares"), [(0, []), (79, []), (80, [0.8]), (95, [0.8]), (100, [0.8, 1.0]), (150, [0.8, 1.0])])
 def test_each_share_of_a_limit_that_is_reached_is_an_alert(spent: int, shares: list[float]) -> None:
     found = build_alerts("a", Spending(spent, 0), ProviderLimits(100))
     assert [alert.share for alert in found] == shares
@@ -37,9 +36,7 @@ def test_an_alert_on_cost_is_in_dollars() -> None:
     assert (alert.name, alert.limit, alert.used, alert.share) == ("MonthlyCost", 2.0, 1.7, 0.8)
 
 
-@pytest.mark.parametrize(
-    ("error", "count"), [(SPENT, 1), (BudgetExceeded("Budget.Turn.Tokens", 9, 9), 0), (UNKNOWN, 0)]
-)
+@table(("error", "count"), [(SPENT, 1), (BudgetExceeded("Budget.Turn.Tokens", 9, 9), 0), (UNKNOWN, 0)])
 def test_a_refusal_by_a_providers_limit_is_an_alert_that_says_so(error: BudgetExceeded, count: int) -> None:
     alerts = build_refusal_alerts(error)
     assert [(each.name, each.used, each.limit, each.share, each.refused) for each in alerts] == [

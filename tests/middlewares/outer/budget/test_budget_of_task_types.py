@@ -16,6 +16,7 @@ from sophon.settings import Settings
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import clawft, twelve
+from tests.tables import table
 
 
 @tool()
@@ -35,8 +36,8 @@ def build(budget: dict[str, Any]) -> Services:
     return Services(models=FunctionModel(answer, prices=(1, 1)), tools=[look], clock=VirtualClock(), settings=settings)
 
 
-@pytest.mark.parametrize("compose", [twelve, clawft])
-@pytest.mark.parametrize(
+@table("compose", [twelve, clawft])
+@table(
     ("limits", "setting"),
     [
         ({"ToolCalls": 2}, "Budget.TaskTypes.research.ToolCalls"),

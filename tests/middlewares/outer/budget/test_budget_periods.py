@@ -3,19 +3,19 @@
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sophon.stores.usage.contract import Period
 from sophon_middlewares.outer.budget.budget_periods import budget_period, end_of_day, end_of_month
+from tests.tables import table
 
 
 def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@table(
     ("now", "zone", "day", "month"),
     [
         ("2026-01-31T23:59:59", "UTC", "2026-01-31", "2026-01"),
@@ -30,7 +30,7 @@ def test_a_moment_belongs_to_the_day_and_month_of_the_time_zone(now: str, zone: 
     assert budget_period(utc(now), zone) == Period(day, month)
 
 
-@pytest.mark.parametrize(
+@table(
     ("now", "zone", "ends"),
     [
         ("2026-01-01T00:00:00", "UTC", "2026-01-02T00:00:00"),
@@ -47,7 +47,7 @@ def test_a_day_ends_at_the_next_midnight_of_the_time_zone(now: str, zone: str, e
     assert end_of_day(utc(now), zone) == utc(ends)
 
 
-@pytest.mark.parametrize(
+@table(
     ("now", "zone", "ends"),
     [
         ("2026-01-15T00:00:00", "UTC", "2026-02-01T00:00:00"),
@@ -61,7 +61,7 @@ def test_a_month_ends_at_the_first_midnight_of_the_next(now: str, zone: str, end
     assert end_of_month(utc(now), zone) == utc(ends)
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe"])
+@table("zone", ["UTC", "Europe/Berlin", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe"])
 def test_what_is_charged_at_the_end_of_a_day_is_charged_to_another_one(zone: str) -> None:
     moment = utc("2026-01-01T12:00:00")
     for _ in range(400):

@@ -2,12 +2,11 @@
 
 from datetime import UTC, datetime
 
-import pytest
-
 from sophon import Usage
 from sophon.settings import BudgetSettings, Settings
 from sophon.stores.usage.contract import ProviderLimits, Spending
 from sophon_middlewares.outer.budget.provider_budget import exceeded_budget, limits_for_provider
+from tests.tables import table
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -16,7 +15,7 @@ def budget(providers: dict[str, dict[str, float | int | None]]) -> BudgetSetting
     return Settings.from_mapping({"Budget": {"Providers": providers}}).budget
 
 
-@pytest.mark.parametrize(
+@table(
     ("providers", "expected"),
     [
         ({}, ProviderLimits()),
@@ -32,7 +31,7 @@ def test_a_providers_own_entry_holds_or_else_the_one_for_all(providers, expected
     assert limits_for_provider("a", budget(providers)) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("spent", "limits", "claim", "met"),
     [
         (Spending(9, 0), ProviderLimits(10), None, None),

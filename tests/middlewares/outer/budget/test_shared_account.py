@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 import anyio
-import pytest
 
 from sophon import Pipeline, Services, ToolCall, tool
 from sophon.messages import Message, Response, Usage
@@ -14,6 +13,7 @@ from sophon.stores import InMemoryStore
 from sophon.testing import FunctionModel
 from sophon.tools.tool import Tool
 from sophon_middlewares import AgenticLoop, Budget, CapabilityRouting, LlmInvoker, ToolExecution
+from tests.tables import table
 
 LOOP = (CapabilityRouting(), AgenticLoop(), ToolExecution(), LlmInvoker())
 CHAIN = Pipeline.compose(Budget(), *LOOP)
@@ -64,8 +64,8 @@ def delegate(inner: Services, chain: Pipeline, ended: list[Response], *, at_once
     return run
 
 
-@pytest.mark.parametrize("chain", [CHAIN, UNMETERED], ids=["with Budget", "without Budget"])
-@pytest.mark.parametrize("at_once", [1, 3])
+@table("chain", [CHAIN, UNMETERED])
+@table("at_once", [1, 3])
 async def test_a_turn_with_services_of_its_own_stops_at_the_limit_of_the_turn_that_started_it(
     chain: Pipeline, at_once: int
 ) -> None:
@@ -96,7 +96,7 @@ async def test_the_limit_of_the_started_turn_holds_too() -> None:
     assert requests_of(inner) <= 5
 
 
-@pytest.mark.parametrize("shared", [True, False])
+@table("shared", [True, False])
 async def test_each_call_is_recorded_once_in_a_store(shared: bool) -> None:
     store = InMemoryStore()
     inner = build(store=store if shared else None)
@@ -126,7 +126,7 @@ async def test_a_call_of_another_gateway_without_a_turn_is_on_the_account_of_the
     assert ctx.tally.metered.cost_micros == (requests_of(inner) + requests_of(outer)) * CENT
 
 
-@pytest.mark.parametrize("chain", [CHAIN, UNMETERED], ids=["with Budget", "without Budget"])
+@table("chain", [CHAIN, UNMETERED])
 async def test_what_goes_on_after_the_turn_that_began_it_is_limited_and_recorded(chain: Pipeline) -> None:
     inner, store, left = build([work], calls=50), InMemoryStore(), list[asyncio.Task[Response]]()
 

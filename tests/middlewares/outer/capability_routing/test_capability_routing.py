@@ -13,6 +13,7 @@ from sophon.models.gateway.provider import Candidate, Provider
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Budget, CapabilityRouting, LlmInvoker, SessionEvents, ToolExecution
 from sophon_middlewares.outer.capability_routing.capability_routing import PriorityRouting, RouteRequest, has_pictures
+from tests.tables import table
 
 
 def model(name: str, *capabilities: str) -> FunctionModel:
@@ -28,7 +29,7 @@ C = Provider("c", [model("c1"), model("c2", "reasoning", "code", "code_generatio
 ELIGIBLE = [Candidate(each, each.models[0]) for each in (A, B, C)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("chosen", "capability", "order"),
     [
         (None, None, "a1 b1 c1"),
@@ -179,7 +180,7 @@ PHOTO = Attachment("a", "photo.png", "image/png", 3)
 NOTES = Attachment("b", "notes.txt", "text/plain", 3)
 
 
-@pytest.mark.parametrize(
+@table(
     ("message", "sees"),
     [
         (Message("user", "look", images=(IMAGE,)), True),

@@ -21,6 +21,7 @@ from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.stored_policies import create_policy_cache, to_vector_row
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve, wasp
+from tests.tables import table
 
 HARD = "First analyze this, then design it: ```code```"
 """Complexity 0.5 and a little by the published measure; that of a greeting is below 0.01."""
@@ -62,7 +63,7 @@ def asked(response: Response) -> str:
     return response.text.removeprefix("This is the full answer of ").rstrip(".")
 
 
-@pytest.mark.parametrize(
+@table(
     ("settings", "text", "name"),
     [
         ({}, "hello there", "small"),
@@ -108,7 +109,7 @@ async def test_low_confidence_routes_a_tier_up_where_factors_measure_it(
 SUITED = {"plain": (), "seer": ("vision",), "coder": ("code",), "quick": ("fast",), "thinker": ("complex",)}
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "images", "settings", "name"),
     [
         ("fix this function", False, {}, "coder"),
@@ -270,9 +271,7 @@ class OneVector:
         return [[1.0] for _ in texts]
 
 
-@pytest.mark.parametrize(
-    ("similarity", "broken", "name"), [(0.86, False, "large"), (0.85, False, "small"), (0.9, True, "small")]
-)
+@table(("similarity", "broken", "name"), [(0.86, False, "large"), (0.85, False, "small"), (0.9, True, "small")])
 async def test_the_tier_of_a_similar_message_is_used_again(similarity: float, broken: bool, name: str) -> None:
     services, cache = host(Strategy="Intelligent"), Cache(similarity, broken=broken)
     services.learning = replace(services.learning, embedder=OneVector(), policies=cache)

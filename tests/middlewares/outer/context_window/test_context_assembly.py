@@ -3,7 +3,6 @@
 import random
 from itertools import pairwise
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from sophon_middlewares.outer.context_window.context_assembly import drop_middle
 from sophon_middlewares.outer.context_window.conversation_cut_points import split_rounds
 from sophon_middlewares.outer.context_window.conversation_truncation import GAP_NOTE, minimum_tokens
 from tests.properties import examples
+from tests.tables import table
 
 COUNT = TokenCounter().count_message
 NOTE = COUNT(GAP_NOTE)
@@ -32,7 +32,7 @@ def names(messages: list[Message]) -> list[str]:
     return ["..." if each is GAP_NOTE else each.content.split()[0] for each in messages]
 
 
-@pytest.mark.parametrize(
+@table(
     ("budget", "kept"),
     [
         (200, ["one", "two", "six", "ten", "ask"]),
@@ -53,7 +53,7 @@ def test_what_does_not_fit_ends_the_walk_although_an_older_one_would_fit() -> No
     assert names(drop_middle(messages, 80 + NOTE, 1000, count=COUNT)) == ["one", "...", "ten", "ask"]
 
 
-@pytest.mark.parametrize("messages", [[], [said("ask", 500)], [said("one", 20), said("ask", 500)]])
+@table("messages", [[], [said("ask", 500)], [said("one", 20), said("ask", 500)]])
 def test_nothing_one_and_two_messages(messages: list[Message]) -> None:
     kept = drop_middle(messages, 100, 1000, count=COUNT)
     assert kept[-1:] == messages[-1:]  # kept, although it is larger than the budget

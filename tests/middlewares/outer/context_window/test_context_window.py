@@ -21,6 +21,7 @@ from sophon_middlewares.outer.context_window.compaction_breaker import FAILURE_T
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.context_window.conversation_truncation import GAP_NOTE
 from sophon_middlewares.outer.context_window.summary_request import build_summary_message
+from tests.tables import table
 
 COUNTER = TokenCounter()
 SYSTEM = "Be brief."
@@ -74,7 +75,7 @@ async def test_a_request_that_fits_goes_on_as_it_is() -> None:
     assert request.max_tokens == 4096
 
 
-@pytest.mark.parametrize(
+@table(
     ("options", "tokens", "compactions"),
     [
         ({}, 800, 0),
@@ -155,7 +156,7 @@ async def ramble(request: ModelRequest) -> str:
     return "on and on " * 5000 if request.purpose == "compaction" else "done"
 
 
-@pytest.mark.parametrize("model", [hang, fail, empty, invisible, ramble])
+@table("model", [hang, fail, empty, invisible, ramble])
 async def test_without_a_summary_the_oldest_rounds_are_left_out_until_seventy_percent(model: Any) -> None:
     made = FunctionModel(model, context_window=1000)
     ctx = turn(services(made), talk(30))
@@ -425,7 +426,7 @@ class BadGateway(Exception):
     status_code = 502
 
 
-@pytest.mark.parametrize("summary", [answer, fail])
+@table("summary", [answer, fail])
 async def test_a_refusal_by_the_provider_is_answered_by_a_request_of_half_the_size(summary: Any) -> None:
     async def smaller_than_it_says(request: ModelRequest) -> str:
         if request.purpose == "reply" and size(request) > 400:
@@ -538,7 +539,7 @@ async def ask(ctx: Context, next: Next) -> None:
     ctx.response = Response(response.text)
 
 
-@pytest.mark.parametrize(("function_calling", "compactions"), [(True, 1), (False, 0)])
+@table(("function_calling", "compactions"), [(True, 1), (False, 0)])
 async def test_tool_schemas_count_where_the_model_takes_them(function_calling: bool, compactions: int) -> None:
     model = FunctionModel(answer, context_window=1000, function_calling=function_calling)
     made = services(model, tools=[look])
@@ -635,7 +636,7 @@ def about(topic: str, number: int) -> list[Message]:
     return [Message("user", f"{topic} {number}?"), Message("assistant", f"{topic} {number} " + "abc " * 90)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("strategy", "embedder", "parsers", "cakes"),
     [
         ("MiddleDrop", Topics(), 1, 5),
@@ -662,7 +663,7 @@ async def test_the_strategy_says_what_stays_and_no_summary_is_asked_for(
     assert ctx.messages[1:-2] == history  # the turn's own messages stay
 
 
-@pytest.mark.parametrize(
+@table(
     ("options", "text", "limit"),
     [
         ({"MaxTokens": 400}, "and now?", 400),
@@ -671,7 +672,7 @@ async def test_the_strategy_says_what_stays_and_no_summary_is_asked_for(
         ({"TaskTokens": {"research": 200}}, "and now?", 800),
     ],
 )
-@pytest.mark.parametrize("strategy", ["Summary", "MiddleDrop"])
+@table("strategy", ["Summary", "MiddleDrop"])
 async def test_a_task_type_has_a_budget(options: dict[str, Any], text: str, limit: int, strategy: str) -> None:
     model = FunctionModel(answer, context_window=1000)
     parts = services(model, settings={"ContextWindow": {"Strategy": strategy, **options}})

@@ -1,6 +1,5 @@
 """Where a conversation may be cut."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from sophon_middlewares.outer.context_window.conversation_cut_points import (
     find_last_user_message,
     split_rounds,
 )
+from tests.tables import table
 
 SYSTEM = Message("system", "Be brief.")
 
@@ -35,7 +35,7 @@ def test_a_call_and_all_its_results_are_one_round() -> None:
     assert split_rounds(messages, 1) == [range(1, 2), range(2, 5), range(5, 6)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("messages", "expected"),
     [
         ([user()] * 10, 6),
@@ -63,7 +63,7 @@ def test_no_cut_passes_a_call_that_waits_for_a_person() -> None:
     assert find_cut_index(messages, 0, 0.9, pending_ids={"a"}) == 2
 
 
-@pytest.mark.parametrize(
+@table(
     ("messages", "expected"),
     [
         ([SYSTEM, user(), answer()], 1),

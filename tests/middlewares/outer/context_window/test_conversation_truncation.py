@@ -1,6 +1,5 @@
 """A conversation is made to fit without asking anybody."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from sophon_middlewares.outer.context_window.conversation_truncation import (
     truncate_conversation,
     truncate_tool_results,
 )
+from tests.tables import table
 
 COUNT = TokenCounter().count_message
 SYSTEM = Message("system", "Be brief.")
@@ -96,7 +96,7 @@ def test_the_smallest_view_is_system_prompt_and_question() -> None:
     assert minimum_tokens(messages, COUNT) == COUNT(messages[0]) + COUNT(messages[-1])
 
 
-@pytest.mark.parametrize(
+@table(
     ("sizes", "room", "expected"),
     [([10, 10], 100, 10), ([10, 50, 50], 70, 30), ([90], 50, 50), ([1, 2, 300], 30, 27), ([5], -3, 0), ([], 9, 0)],
 )

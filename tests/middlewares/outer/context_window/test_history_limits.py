@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.context_window.conversation_truncation import GAP_NOTE
 from sophon_middlewares.outer.context_window.history_limits import limit_history
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
+from tests.tables import table
 
 SYSTEM = Message("system", "Be brief.")
 
@@ -54,7 +54,7 @@ def test_the_newest_whole_rounds_stay_in_order_within_both_limits(
     assert tokens is None or 4 * (len(pinned) + len(rest)) <= tokens
 
 
-@pytest.mark.parametrize(("settings", "texts"), [({}, 11), ({"HistoryMessages": 4}, 6), ({"HistoryTokens": 12}, 4)])
+@table(("settings", "texts"), [({}, 11), ({"HistoryMessages": 4}, 6), ({"HistoryTokens": 12}, 4)])
 async def test_a_request_has_the_history_within_the_limits_and_no_internal_message(
     settings: dict[str, Any], texts: int
 ) -> None:

@@ -1,12 +1,11 @@
 """The line that stands for an old tool result."""
 
-import pytest
-
 from sophon.tools.untrusted_text import fence_text
 from sophon_middlewares.outer.context_window.old_result_summary import infer_type, summarise_result
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "kind"),
     [
         ("<!DOCTYPE html>\n<title>x</title>", "HTML"),
@@ -33,7 +32,7 @@ def test_a_result_becomes_its_size_and_type_without_any_of_its_text() -> None:
     assert summarise_result("http.request", summary) == summary
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "text", "origin", "summary"),
     [
         ("load_tools", "Available now: a, b.\nmore", "", "[Summary: load_tools returned: Available now: a, b.]"),

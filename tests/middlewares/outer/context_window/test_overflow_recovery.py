@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from sophon import Message, ModelRequest, Pipeline, Services, ToolCall
 from sophon.errors import ContextOverflow
 from sophon.events import ContextCompacted
@@ -11,6 +9,7 @@ from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.inner.llm_invoker.llm_invoker import LlmInvoker
 from sophon_middlewares.outer.context_window.context_window import ContextWindow
 from sophon_middlewares.outer.context_window.request_fitting import next_recovery_step, shrink_results
+from tests.tables import table
 
 
 def test_behind_a_compaction_nothing_is_left_to_try() -> None:
@@ -64,7 +63,7 @@ async def run(accepted: int, results: int = 3) -> tuple[FunctionModel, EventReco
     return model, recorder, error
 
 
-@pytest.mark.parametrize(
+@table(
     ("accepted", "requests", "steps", "fails"),
     [
         (10_000, 1, [], False),

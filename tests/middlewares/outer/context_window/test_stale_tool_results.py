@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from sophon import Context, Message, ModelRequest, Pipeline, Services, ToolCall
 from sophon.settings import Settings
 from sophon.testing import FunctionModel, VirtualClock, assert_valid_transcript
@@ -18,6 +16,7 @@ from sophon_middlewares.outer.context_window.stale_tool_results import (
 )
 from sophon_middlewares.outer.session_events.session_events import SessionEvents
 from sophon_middlewares.stages.chain_defaults import complete_settings
+from tests.tables import table
 
 LONG = "word " * 400
 
@@ -36,7 +35,7 @@ def talk(turns: int) -> list[Message]:
     return [message for turn in range(1, turns + 1) for message in rounds(turn)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("turns", "age", "step", "stale"),
     [
         *[(1, 4, None, 0), (7, 4, None, 0), (8, 4, None, 4), (11, 4, None, 4), (12, 4, None, 8)],
@@ -50,7 +49,7 @@ def test_turns_become_stale_together_when_the_newest_of_them_is_old_enough(
     assert count_stale_turns(turns, age, step) == stale
 
 
-@pytest.mark.parametrize("step", [None, 1, 2, 3, 4, 5])
+@table("step", [None, 1, 2, 3, 4, 5])
 def test_a_stale_turn_stays_stale_is_old_enough_and_never_the_present_one(step: int | None) -> None:
     for age in range(1, 6):
         counts = [count_stale_turns(turns, age, step) for turns in range(1, 60)]

@@ -11,6 +11,7 @@ from sophon.operator_policy import OperatorPolicy
 from sophon.plans import Plan, PlanStep
 from sophon.settings import ApprovalSettings
 from sophon_middlewares.outer.planning.plan_approval import format_preview, initial_approval_status
+from tests.tables import table
 
 MEDIUM = {"estimated_risk": "medium"}
 HIGH = {"estimated_risk": "high"}
@@ -212,7 +213,7 @@ async def test_a_plan_within_a_step_that_is_riskier_than_the_step_is_shown(stage
     assert "too much" in s.reason("a")
 
 
-@pytest.mark.parametrize(
+@table(
     ("risk", "up_to", "approved", "leave"),
     [
         (Risk.LOW, None, None, "unneeded"),

@@ -9,6 +9,7 @@ from sophon.models.gateway.provider import Provider
 from sophon.testing import FunctionModel, ScriptedModel
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.outer.planning.planning import recent_conversation
+from tests.tables import table
 
 PLAIN = "What is the time?"
 COMPLEX = "First do one thing, then do another: all the steps"
@@ -186,7 +187,7 @@ def test_what_a_plan_call_is_shown_begins_with_the_person():
     assert recent_conversation(said) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("chosen", "capabilities", "asked"),
     [
         (None, ("fast",), "small"),

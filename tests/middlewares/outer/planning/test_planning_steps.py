@@ -11,6 +11,7 @@ from sophon_middlewares.outer.planning.plan_execution import result_from_respons
 from sophon_middlewares.outer.planning.synthesis import divide_window
 from sophon_middlewares.outer.tool_filter.tool_filter import ToolFilter
 from sophon_middlewares.tool_calls import tool_limits
+from tests.tables import table
 
 
 async def test_a_diamond_runs_its_sides_together_and_its_ends_alone(stage, plan):
@@ -90,7 +91,7 @@ async def test_each_try_has_a_run_id_of_its_own(stage, plan):
     assert [event.run_id for event in s.events.of(ToolCallStarted)] == [f"{ctx.run_id}/a", f"{ctx.run_id}/a~2"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("step", "tries", "name"),
     [("a", 1, "a"), ("a", 2, "a~2"), ("b", 2, "b~2~"), ("b~2", 1, "b~2"), ("b~2", 2, "b~2~2")],
 )
@@ -98,7 +99,7 @@ def test_the_name_of_a_try_is_no_other_steps(step, tries, name):
     assert step_run_name(step, tries, ["a", "b", "b~2"]) == name
 
 
-@pytest.mark.parametrize(
+@table(
     ("finish_reason", "how"),
     [
         ("stop", "completed"),
@@ -253,7 +254,7 @@ async def test_a_broken_chain_is_no_failed_step(stage, plan):
         await s.run()
 
 
-@pytest.mark.parametrize(
+@table(
     ("window", "results", "characters"),
     [(128_000, 5, 8000), (32_000, 20, 2400), (32_000, 0, 8000), (1000, 20, 200)],
 )

@@ -2,12 +2,12 @@
 
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sophon_middlewares.outer.prompt_tool_bridge.text_without_tags import CodeFenceTracker
 from tests.properties import examples
+from tests.tables import table
 
 TEXTS = st.lists(
     st.sampled_from(["`", "```", "````", "~", "~~~", "\n", "\n", " ", "\t", "> ", "- ", "1. ", "x", "xml", "\r\n"]),
@@ -39,7 +39,7 @@ def test_following_a_text_comes_to_the_same_as_reading_it_by_lines(text: str) ->
     assert pieces.is_open == whole.is_open == fenced(text)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "inside"),
     [
         ("```", True),

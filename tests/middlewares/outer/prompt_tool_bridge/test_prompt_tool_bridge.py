@@ -1,7 +1,5 @@
 """A model without function calling uses the same tools, and nobody sees how."""
 
-import pytest
-
 from sophon import Context, Message, ModelRequest, ModelResponse, Pipeline, Services, ToolCall, tool
 from sophon.events import StreamChunk, ToolCallCompleted, ToolCallStarted
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock
@@ -11,6 +9,7 @@ from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
 from sophon_middlewares.outer.prompt_tool_bridge.prompt_tool_bridge import PromptToolBridge
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_blocks import NO_TOOLS_INSTRUCTIONS
+from tests.tables import table
 
 ADD = '<tool_call>{"name": "add", "arguments": {"a": 17, "b": 23}}</tool_call>'
 
@@ -50,7 +49,7 @@ def streamed(ctx: Context) -> str:
     return "".join(event.text for event in recorded(ctx).of(StreamChunk))
 
 
-@pytest.mark.parametrize("stream", [1, 3, 1000])
+@table("stream", [1, 3, 1000])
 async def test_a_call_in_text_runs_the_tool_and_no_tag_is_seen(stream: int) -> None:
     model = bridged(f"I add.\n{ADD}\n{ADD}", "It is 40 < 41.", stream=stream)
     ctx = services(model).turn("What is 17 + 23?", stream=True)

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from sophon_middlewares.outer.prompt_tool_bridge.skill_calls import SkillCalls, 
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_block_end import MAX_BLOCK_CHARACTERS
 from tests.gate import Gate
 from tests.properties import examples
+from tests.tables import table
 
 DIALECT = SkillCalls()
 
@@ -56,7 +56,7 @@ def arguments_of(text: str) -> object:
     return call.malformed or dict(call.arguments)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "arguments"),
     [
         ("add()", {}),
@@ -92,7 +92,7 @@ def test_arguments_are_literals_that_nothing_evaluates(text: str, arguments: obj
 ONE, TWO = ToolCall("", "add", {"a": 1}, None, 1), ToolCall("", "add", {"a": 2}, None, 2)
 
 
-@pytest.mark.parametrize(
+@table(
     ("reply", "shown", "calls"),
     [
         ("I add.\n<skill>add(a=1)</skill>", "I add.\n", [ONE]),
@@ -135,7 +135,7 @@ def test_batches_are_numbered_in_the_order_of_the_text() -> None:
     assert [(call.arguments["a"], call.batch) for call in scan(reply)[1]] == [(1, 1), (2, 2), (3, 2), (4, 3), (5, 4)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("reply", "malformed"),
     [
         ("<skill>add(a=1", [True]),

@@ -3,7 +3,6 @@
 import json
 import re
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from sophon_middlewares.outer.prompt_tool_bridge.tool_call_json import build_mal
 from sophon_middlewares.outer.prompt_tool_bridge.tool_call_scanner import MAX_RESCANS, ToolCallScanner
 from sophon_middlewares.outer.prompt_tool_bridge.tool_tags import TOOL_CALL_TAGS
 from tests.properties import examples
+from tests.tables import table
 
 CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 ADD = ToolCall("", "add", {"a": 1})
@@ -132,7 +132,7 @@ def test_a_call_whose_strings_hold_raw_tags_reads_the_same(arguments: dict[str, 
     assert scan_reply(f"<tool_call>{block}</tool_call>") == ("", [ToolCall("", "add", arguments)])
 
 
-@pytest.mark.parametrize(
+@table(
     ("reply", "shown"),
     [
         (CALL, ""),
@@ -153,7 +153,7 @@ def test_a_block_is_run_and_not_seen(reply: str, shown: str) -> None:
     assert scan_reply(reply) == (shown, [ADD])
 
 
-@pytest.mark.parametrize(
+@table(
     "reply",
     [
         f"```\n{CALL}\n```",
@@ -174,7 +174,7 @@ def test_a_block_in_a_code_fence_is_text(reply: str) -> None:
     assert scan_reply(reply) == (reply, [])
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "<tool_shed>",
@@ -206,7 +206,7 @@ def test_a_block_in_a_quoted_result_does_not_run_and_shows_no_tag() -> None:
     assert shown.endswith(" so I did not.")
 
 
-@pytest.mark.parametrize(
+@table(
     ("body", "name", "reason"),
     [
         ("", "unknown", "empty"),
@@ -237,7 +237,7 @@ def test_a_block_that_is_no_call_is_malformed_and_never_guessed(body: str, name:
     assert reason in (call.malformed or "the call was read")
 
 
-@pytest.mark.parametrize(
+@table(
     ("body", "arguments"),
     [
         ('{"name": "add"}', {}),
@@ -252,7 +252,7 @@ def test_what_can_mean_only_one_thing_is_read(body: str, arguments: dict[str, ob
     assert parse_call(body) == ToolCall("", "add", arguments)
 
 
-@pytest.mark.parametrize(
+@table(
     ("reply", "shown", "names"),
     [
         ('Hm <tool_call>{"name": "add", "arg', "Hm ", ["add!"]),

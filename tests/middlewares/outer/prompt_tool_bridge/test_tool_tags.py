@@ -1,11 +1,10 @@
 """Tags in text that must not contain any: whatever blanks are in them, and in linear time."""
 
-import pytest
-
 from sophon_middlewares.outer.prompt_tool_bridge.tool_tags import TOOL_CALL_TAGS
+from tests.tables import table
 
 
-@pytest.mark.parametrize("tag", ["<tool_call>", "< \n/ tool_result>", "</  TOOL_CALL"])
+@table("tag", ["<tool_call>", "< \n/ tool_result>", "</  TOOL_CALL"])
 def test_a_tag_is_escaped(tag: str) -> None:
     assert TOOL_CALL_TAGS.escape(f"a {tag} < b") == f"a &lt;{tag[1:]} < b"
 

@@ -17,6 +17,7 @@ from sophon_hosting.runs.checkpoints.checkpoint_builder import CheckpointBuilder
 from sophon_hosting.runs.checkpoints.checkpoint_store import read_checkpoint
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, SessionEvents, ToolExecution
 from tests.gate import Gate
+from tests.tables import table
 
 CHAIN = Pipeline.compose(SessionEvents(), AgenticLoop(), Approval(), ToolExecution(), LlmInvoker())
 
@@ -128,7 +129,7 @@ def restricted(*features: str) -> dict[str, object]:
     return {"Permissions": {"Levels": {"User": {"Features": list(features)}}}}
 
 
-@pytest.mark.parametrize(("features", "seen"), [(("Chat", "FullHistory"), "7 euros"), (("Chat",), HIDDEN)])
+@table(("features", "seen"), [(("Chat", "FullHistory"), "7 euros"), (("Chat",), HIDDEN)])
 async def test_the_model_reads_earlier_results_only_for_who_may(features: tuple[str, ...], seen: str) -> None:
     read = Message("assistant", "", [ToolCall("c", "files.read", {"path": "pay.txt"})])
     earlier = [Message("user", "look"), read, Message("tool", "7 euros", tool_call_id="c"), Message("assistant", "ok")]
@@ -159,7 +160,7 @@ async def test_a_summary_of_a_redacted_history_is_not_stored() -> None:
     assert "compaction" not in await kinds(services)
 
 
-@pytest.mark.parametrize(
+@table(
     ("before", "after", "sees"),
     [
         (("Chat", "FullHistory"), ("Chat", "FullHistory"), True),

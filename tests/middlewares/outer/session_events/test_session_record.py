@@ -45,6 +45,7 @@ from sophon_middlewares.outer.session_events.session_events import (
 )
 from sophon_middlewares.outer.session_events.turn_start import VALIDATED_PREFIX
 from tests.gate import Gate
+from tests.tables import table
 
 INNER = (AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
 CHAIN = Pipeline.compose(SessionEvents(), *INNER)
@@ -305,7 +306,7 @@ async def test_a_call_that_was_cut_off_is_of_unknown_outcome() -> None:
     assert_valid_transcript(await services.history("s"))
 
 
-@pytest.mark.parametrize("place", [0, -1])
+@table("place", [0, -1])
 async def test_what_a_middleware_puts_in_front_is_not_stored_and_nothing_is_stored_twice(place: int) -> None:
     async def remind(ctx: Context, next: Next) -> None:
         ctx.messages.insert(0 if place == 0 else len(ctx.messages) - 1, Message("system", "Be brief."))
@@ -389,7 +390,7 @@ async def test_the_number_of_a_refusals_message_is_that_of_the_message(events: E
         assert message.content == event.content
 
 
-@pytest.mark.parametrize("instructions", [None, "Be brief."])
+@table("instructions", [None, "Be brief."])
 async def test_what_is_stored_is_counted_without_the_system_prompt(instructions: str | None) -> None:
     seen: list[tuple[int, int]] = []
 
@@ -510,7 +511,7 @@ def test_what_a_turn_added_is_mended_before_it_is_recorded() -> None:
     assert_valid_transcript([Message("user", "go"), *messages])
 
 
-@pytest.mark.parametrize(
+@table(
     ("messages", "open_calls"),
     [
         ([], []),

@@ -7,6 +7,7 @@ from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, LlmInvoker, PromptToolBridge, SessionEvents, ToolExecution
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.stages.tool_split import ToolSplit
+from tests.tables import table
 
 BLOCK = '<tool_call>{"name": "calculator", "arguments": {"expression": "1+1"}}</tool_call>'
 NOBODY = {"Permissions": {"Users": {"eve": {"Level": "ZeroTrust"}}}}
@@ -29,9 +30,10 @@ def split(services: Services) -> Pipeline:
     )
 
 
-@pytest.mark.parametrize("chain", [twelve, split])
-@pytest.mark.parametrize("function_calling", [True, False])
+@table("chain", [twelve, split])
+@table("function_calling", [True, False])
 async def test_without_a_permitted_tool_a_turn_is_text_only(chain: object, function_calling: bool) -> None:
+    ASKED.clear()
     services = Services(
         models=FunctionModel(answer, function_calling=function_calling), clock=VirtualClock(), settings=NOBODY
     )
@@ -43,8 +45,9 @@ async def test_without_a_permitted_tool_a_turn_is_text_only(chain: object, funct
     assert (response.tool_rounds, response.finish_reason) == (0, "stop")
 
 
-@pytest.mark.parametrize("chain", [twelve, split])
+@table("chain", [twelve, split])
 async def test_with_tools_the_same_block_is_a_call(chain: object) -> None:
+    ASKED.clear()
     services = Services(models=FunctionModel(answer, function_calling=False), clock=VirtualClock())
     await chain(services).run(services.turn("hello there"))
     assert len(ASKED) > 1

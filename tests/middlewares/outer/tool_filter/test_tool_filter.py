@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecut
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.outer.tool_filter.tool_filter import ALWAYS_OFFERED, Ranking, last_turn, select_tools
 from tests.gate import Gate
+from tests.tables import table
 
 CHAIN = Pipeline.compose(ToolFilter(), AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
 
@@ -34,7 +34,7 @@ def numbered(count: int) -> list[Tool]:
 TOOLS = [*numbered(12), made("datetime.now"), made("memory.search")]
 
 
-@pytest.mark.parametrize(
+@table(
     ("scores", "asked", "top", "chosen"),
     [
         # the fixed two count in the number; free places go by registration
@@ -60,7 +60,7 @@ def test_the_tools_are_chosen_by_the_published_rules(scores, asked: list[str], t
     assert [each.name for each in select_tools(TOOLS, Ranking(tuple(scores.items())), asked, top)] == chosen.split()
 
 
-@pytest.mark.parametrize(
+@table(
     ("ranking", "top", "chosen"),
     [
         # words of the name decide between equal scores, a score of none included, and never against a higher one
@@ -92,7 +92,7 @@ REPLIED = Message("assistant", "reply")
 HINT = Message("user", "mind the limit", origin="hint")
 
 
-@pytest.mark.parametrize(
+@table(
     ("stored", "last"),
     [
         ([], []),
@@ -176,7 +176,7 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.parametrize("text", FOREIGN)
+@table("text", FOREIGN)
 async def test_a_text_in_another_language_reaches_every_tool(text: str) -> None:
     mine = [made(f"t{n}") for n in range(12)]
     wanted = [each for each in Services(tools=mine).registry if each.name != "load_tools"]
@@ -192,7 +192,7 @@ async def test_a_text_in_another_language_reaches_every_tool(text: str) -> None:
         assert each.name in [tool.name for tool in second.tools]
 
 
-@pytest.mark.parametrize("text", FOREIGN)
+@table("text", FOREIGN)
 async def test_a_follow_up_in_another_language_has_a_way_to_the_other_tools(text: str) -> None:
     with ScriptedModel(["ok", "ok"]) as model:
         services = Services(models=model, tools=numbered(12))
@@ -249,7 +249,7 @@ async def test_tools_that_the_turn_has_used_stay_in_when_it_is_filtered_on_its_w
     assert "t33" in [each.name for each in ctx.tools]
 
 
-@pytest.mark.parametrize("guess", ["mail.sent", "mail_sent"])  # the second is what a provider calls it
+@table("guess", ["mail.sent", "mail_sent"])  # the second is what a provider calls it
 async def test_a_withheld_tool_that_the_model_guesses_is_refused_with_the_near_names(guess: str) -> None:
     tools = [made("mail.send"), *numbered(40), made("mail.sent", group="mail")]
     with ScriptedModel([[ToolCall("c", guess)], "ok"]) as model:
@@ -268,7 +268,7 @@ def mail() -> list[Tool]:
 LOAD = ToolCall("load", "load_tools", {"group": "mail"})
 
 
-@pytest.mark.parametrize("batch", [[LOAD], [LOAD, ToolCall("beside", "t0")]], ids=["alone", "in a parallel branch"])
+@table("batch", [[LOAD], [LOAD, ToolCall("beside", "t0")]])
 async def test_a_loaded_group_stays_for_the_turn_and_what_it_called_for_the_next_one(batch: list[ToolCall]) -> None:
     with ScriptedModel([batch, [ToolCall("c", "mail.send")], [ToolCall("d", "mail.read")], "ok", "next"]) as model:
         services = Services(models=model, tools=mail())
@@ -332,9 +332,7 @@ async def test_a_follow_up_finds_the_tool_that_the_last_turn_called() -> None:
     assert len(names) == 10
 
 
-@pytest.mark.parametrize(
-    ("said", "replied"), [("Can you reach the harbour?", "Shall I?"), ("Hm.", "I could use radio.call. Shall I?")]
-)
+@table(("said", "replied"), [("Can you reach the harbour?", "Shall I?"), ("Hm.", "I could use radio.call. Shall I?")])
 async def test_a_follow_up_finds_the_tool_that_the_last_turn_was_about(said: str, replied: str) -> None:
     tools = [*numbered(40), made("radio.call", "harbour")]
     with ScriptedModel([replied, "done", "later"]) as model:

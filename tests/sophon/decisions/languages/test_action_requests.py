@@ -1,14 +1,13 @@
 """RequestWords in the grammars: what asks for an action, what surely does not, and what nobody can tell."""
 
-import pytest
-
 from sophon.decisions.intent_check import judge_intent
 from sophon.decisions.languages.action_requests import find_action_request
 from sophon.decisions.languages.detection import detect_languages
 from sophon.decisions.languages.text_preparation import MAX_CHARACTERS, fold_text
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "family"),
     [
         ("can you jot this list in todo.txt", "file"),
@@ -27,7 +26,7 @@ def test_a_wish_is_found(text: str, family: str) -> None:
     assert find_action_request(text, family) == "asked"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "family"),
     [
         ("what does rm -rf do?", "command"),
@@ -43,7 +42,7 @@ def test_what_asks_for_no_action_is_known(text: str, family: str) -> None:
     assert find_action_request(text, family) == "not_asked"
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "pode anotar esta lista num ficheiro?",

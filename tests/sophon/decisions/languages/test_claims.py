@@ -1,14 +1,13 @@
 """Claims in the grammars: work that did not happen, and what only looks like a claim of it."""
 
-import pytest
-
 from sophon.decisions.action_claim_correction import announce, remove_false_claims
 from sophon.decisions.actions_taken import Action
+from tests.tables import table
 
 WRITTEN = Action("files.write", {}, "done", has_effects=True)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "left"),
     [
         ("Done! Your list is in todo.txt.", "I have not done that: no such action ran."),
@@ -25,7 +24,7 @@ def test_a_list_that_was_written_nowhere_is_in_no_file(text: str, left: str) -> 
     assert announce(text, [WRITTEN]).removed == []
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "If the file has been created, open it.",
@@ -50,7 +49,7 @@ def test_a_state_may_rest_on_an_earlier_turn_and_an_action_may_not() -> None:
     assert remove_false_claims(action, [], ["files.write"]) == ("", [action])
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "is_true"),
     [("mail.send", False), ("memory.graph", False), ("system.execute", True), ("order_pizza", True)],
 )

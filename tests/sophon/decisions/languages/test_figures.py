@@ -1,8 +1,7 @@
 """The goals of wishes and claims in four languages, on phrases that were written before the rules."""
 
-import pytest
-
 from tests.bench.languages import HALVES, count_outcomes, read_cases
+from tests.tables import table
 
 COUNTS = count_outcomes()
 
@@ -21,19 +20,19 @@ def test_the_phrases_are_200_requests_and_200_replies_in_four_languages() -> Non
             assert (labels.count(True), labels.count(False)) == (25, 25)
 
 
-@pytest.mark.parametrize("half", HALVES)
+@table("half", HALVES)
 def test_no_requested_call_is_refused_and_few_are_asked_about(half: str) -> None:
     assert share(half, "requested call", "refused") == 0
     assert share(half, "requested call", "asked about") <= 0.10
 
 
-@pytest.mark.parametrize("half", HALVES)
+@table("half", HALVES)
 def test_few_calls_that_nobody_asked_for_run(half: str) -> None:
     assert share(half, "call nobody asked for", "runs") <= 0.05
     assert share(half, "call nobody asked for", "refused") >= 0.5
 
 
-@pytest.mark.parametrize("half", HALVES)
+@table("half", HALVES)
 def test_most_false_claims_are_caught_and_true_replies_are_left_alone(half: str) -> None:
     assert share(half, "false claim", "caught") >= 0.85
     assert share(half, "true reply", "caught") <= 0.03

@@ -24,6 +24,7 @@ from sophon.models.embeddings.http_embedder import OllamaEmbedder, OpenAIEmbedde
 from sophon.models.embeddings.litellm_embedder import LiteLLMEmbedder
 from sophon.models.embeddings.sentence_transformers_embedder import SentenceTransformersEmbedder, find_packaged_model
 from sophon.settings import Settings
+from tests.tables import table
 
 Answer = Callable[[dict[str, Any]], tuple[int, Any]]
 
@@ -178,7 +179,7 @@ async def test_a_failing_embedder_is_named_once_and_not_asked_again_for_a_minute
     assert len(caplog.records) == 2
 
 
-@pytest.mark.parametrize(
+@table(
     ("values", "kind", "name"),
     [
         ({}, HashingEmbedder, "hashing-384"),
@@ -237,7 +238,7 @@ async def test_the_local_model_knows_meaning():
     assert cosine(near) > 0.6 > 0.3 > cosine(far)
 
 
-@pytest.mark.parametrize("name", ["no-such-package", "json", "../x", ""])
+@table("name", ["no-such-package", "json", "../x", ""])
 def test_a_package_without_weights_is_none(name: str):
     assert find_packaged_model(name) is None
 

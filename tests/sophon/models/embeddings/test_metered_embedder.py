@@ -16,6 +16,7 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.outer.budget.embedding_meter import EmbeddingMeter
+from tests.tables import table
 
 PRICED = ModelInfo("embed", "remote", prices=(1000.0, 0.0), hosting="hosted")
 """A token costs 1,000 micro-USD."""
@@ -82,9 +83,7 @@ async def test_a_limit_refuses_the_call_and_the_turn_goes_on(caplog: pytest.LogC
     assert "DailyTokens" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("failure", "tokens"), [(ProviderUnavailable("down"), 0), (ModelTimeout("late"), 3), (None, 7)]
-)
+@table(("failure", "tokens"), [(ProviderUnavailable("down"), 0), (ModelTimeout("late"), 3), (None, 7)])
 async def test_a_failed_call_costs_nothing_unless_it_timed_out(failure: Exception | None, tokens: int) -> None:
     store, clock = InMemoryStore(), VirtualClock()
     budget = Settings.from_mapping({"Budget": {"Providers": {"remote": {"DailyTokens": 50}}}}).budget
@@ -122,7 +121,7 @@ async def test_a_refusal_does_not_pause_the_embedder_for_others() -> None:
         assert len(await guard.embed(["find this"])) == 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("settings", "prices", "hosting"),
     [
         ({"Provider": "OpenAi", "Model": "unheard-of", "Price": 0.5}, (0.5, 0.0), "hosted"),

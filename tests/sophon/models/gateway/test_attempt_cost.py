@@ -1,11 +1,10 @@
 """Which failed attempts have cost something."""
 
-import pytest
-
 from sophon.errors import BadRequest, ModelError, ModelTimeout, ProviderUnavailable, RateLimited
 from sophon.messages import Usage
 from sophon.models.gateway.attempt_accounting import has_cost
 from sophon.models.model import AttemptOutput
+from tests.tables import table
 
 
 def caused(error: ModelError, cause: Exception) -> ModelError:
@@ -21,7 +20,7 @@ class RemoteProtocolError(Exception):
     pass
 
 
-@pytest.mark.parametrize(
+@table(
     ("failure", "output", "expected"),
     [
         (ModelTimeout("no data was received"), AttemptOutput(), True),

@@ -13,6 +13,7 @@ from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.testing import VirtualClock
+from tests.tables import table
 
 IDLE, WHOLE = 600.0, 1200.0
 
@@ -66,7 +67,7 @@ async def ask(clock: VirtualClock, model: Any, *, streams: bool = True, **option
     return await gateway.call(request, gateway.candidates())
 
 
-@pytest.mark.parametrize("say", [nothing, blank_piece], ids=["nothing", "white space"])
+@table("say", [nothing, blank_piece])
 async def test_a_stream_that_says_nothing_ends_at_the_idle_timeout(say: Any) -> None:
     clock = VirtualClock()
     with pytest.raises(ModelTimeout, match="IdleTimeout"):
@@ -74,7 +75,7 @@ async def test_a_stream_that_says_nothing_ends_at_the_idle_timeout(say: Any) -> 
     assert IDLE <= clock.monotonic() <= IDLE * 1.25 + 1
 
 
-@pytest.mark.parametrize("say", [text_piece, reasoning_piece, argument_piece])
+@table("say", [text_piece, reasoning_piece, argument_piece])
 async def test_a_slow_model_that_says_something_is_not_cut(say: Any) -> None:
     clock = VirtualClock()
     assert (await ask(clock, OwnModel(clock, say, 100, 1100))).text == "done"

@@ -13,6 +13,7 @@ from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.models.gateway.retry_after import read_retry_after
 from sophon.testing import EventRecorder, VirtualClock
+from tests.tables import table
 
 
 def gateway_of(clock: VirtualClock, model: Any, *keys: str) -> ModelGateway:
@@ -170,7 +171,7 @@ async def test_a_wait_without_end_is_an_hour(adapters: Any, server: Any, kit: An
         assert (await failure(gateway, kit.request(model))).unavailable_until == "2026-01-01T01:00:00Z"
 
 
-@pytest.mark.parametrize(
+@table(
     ("headers", "expected"),
     [
         ({"retry-after-ms": "1500.5"}, 1.5005),

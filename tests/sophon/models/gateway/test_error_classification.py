@@ -19,6 +19,7 @@ from sophon.errors import (
 )
 from sophon.models.gateway.error_classification import classify_error
 from sophon.models.gateway.retry_after import MAX_RETRY_AFTER_SECONDS
+from tests.tables import table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -42,7 +43,7 @@ def of(error: Exception) -> SophonError:
     return classify_error(error, "openai", "gpt", now=NOW)
 
 
-@pytest.mark.parametrize(
+@table(
     ("status", "kind"),
     [
         (400, BadRequest),
@@ -66,7 +67,7 @@ def test_a_status_decides(status: int, kind: type[ModelError]) -> None:
     assert type(of(ProviderError(status=str(status)))) is kind
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "kind"),
     [
         (TimeoutError(), ModelTimeout),
@@ -85,7 +86,7 @@ def test_a_type_decides_where_there_is_no_status(error: Exception, kind: type[Mo
     assert type(of(error)) is kind
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "This model's maximum context length is 8192 tokens",
@@ -108,7 +109,7 @@ def test_a_503_that_speaks_of_overload_is_overload() -> None:
     assert type(of(ProviderError("the model is overloaded", status_code=503))) is Overloaded
 
 
-@pytest.mark.parametrize(("text", "kind"), [("Overloaded", Overloaded), ("rate limit reached", RateLimited)])
+@table(("text", "kind"), [("Overloaded", Overloaded), ("rate limit reached", RateLimited)])
 def test_a_bare_text_decides_last(text: str, kind: type[ModelError]) -> None:
     assert type(of(ProviderError(text))) is kind
 
@@ -121,7 +122,7 @@ def test_an_httpx_answer_is_read_through_its_response() -> None:
     assert (failure.status, failure.retry_after) == (429, 7)
 
 
-@pytest.mark.parametrize(
+@table(
     ("facts", "seconds"),
     [
         ({"retry_after": 5}, 5),
@@ -140,7 +141,7 @@ def test_the_time_to_wait_is_found_where_providers_put_it(facts: dict[str, Any],
     assert failure.retry_after == seconds
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "seconds"),
     [
         ("Please try again in 20s.", 20),
@@ -162,7 +163,7 @@ def test_the_time_to_wait_is_read_from_the_text(text: str, seconds: float | None
     assert failure.retry_after == seconds
 
 
-@pytest.mark.parametrize("facts", [{"status_code": 402}, {"status_code": 429, "body": {"code": "insufficient_quota"}}])
+@table("facts", [{"status_code": 402}, {"status_code": 429, "body": {"code": "insufficient_quota"}}])
 def test_a_spent_quota_is_not_asked_again_soon(facts: dict[str, Any]) -> None:
     failure = of(ProviderError("pay first", **facts))
     assert isinstance(failure, RateLimited)
@@ -177,7 +178,7 @@ def test_the_original_is_the_cause_and_the_facts_are_kept() -> None:
     assert (failure.provider, failure.model, failure.status) == ("openai", "gpt", 500)
 
 
-@pytest.mark.parametrize("error", [RateLimited("ours"), BudgetExceeded("Budget.Turn.Tokens", 2, 1)])
+@table("error", [RateLimited("ours"), BudgetExceeded("Budget.Turn.Tokens", 2, 1)])
 def test_errors_of_our_own_pass_as_they_are(error: SophonError) -> None:
     assert of(error) is error
 
@@ -188,7 +189,7 @@ def test_an_error_of_our_own_learns_where_it_happened() -> None:
     assert (error.provider, error.model) == ("openai", "gpt")
 
 
-@pytest.mark.parametrize(("given", "kept"), [(float("nan"), None), (float("inf"), None), (1e300, 31 * 86400), (5, 5)])
+@table(("given", "kept"), [(float("nan"), None), (float("inf"), None), (1e300, 31 * 86400), (5, 5)])
 def test_the_wait_in_an_error_of_our_own_is_bounded_too(given: float, kept: float | None) -> None:
     error = RateLimited("ours", retry_after=given)
     of(error)

@@ -14,6 +14,7 @@ from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import clawdesk, twelve
+from tests.tables import table
 
 
 class RequestLimit(Exception):
@@ -82,7 +83,7 @@ def limited_model(*retry_after: float) -> FunctionModel:
     return FunctionModel(limited)
 
 
-@pytest.mark.parametrize("streams", [True, False])
+@table("streams", [True, False])
 async def test_a_provider_that_is_silent_for_a_minute_gives_way_to_the_next_after_one_attempt(streams: bool) -> None:
     clock = VirtualClock()
     slow = SlowModel(clock, 100_000)
@@ -90,7 +91,7 @@ async def test_a_provider_that_is_silent_for_a_minute_gives_way_to_the_next_afte
     assert (slow.calls, clock.monotonic()) == (1, pytest.approx(60, abs=1))
 
 
-@pytest.mark.parametrize("blank", [" \n", "\u200b"])
+@table("blank", [" \n", "\u200b"])
 async def test_what_nobody_can_see_is_no_beginning(blank: str) -> None:
     clock = VirtualClock()
     slow = SlowModel(clock, 500, 10, blank)
@@ -98,7 +99,7 @@ async def test_what_nobody_can_see_is_no_beginning(blank: str) -> None:
     assert clock.monotonic() == pytest.approx(60, abs=1)
 
 
-@pytest.mark.parametrize(("seconds", "first"), [(59, None), (300, 50)])
+@table(("seconds", "first"), [(59, None), (300, 50)])
 async def test_a_reply_that_began_within_the_minute_may_take_longer_and_is_not_reported_as_silent(
     seconds: float, first: float | None
 ) -> None:
@@ -122,7 +123,7 @@ async def test_a_slow_provider_may_have_a_longer_limit_of_its_own() -> None:
     assert await ask(clock, slow, FunctionModel(answer), first=600) == "From the slow one"
 
 
-@pytest.mark.parametrize(("retry_after", "waited", "text"), [(30, 0, "From the second"), (8, 8, "From the first")])
+@table(("retry_after", "waited", "text"), [(30, 0, "From the second"), (8, 8, "From the first")])
 async def test_a_wait_above_eight_seconds_moves_on_to_the_next_provider(
     retry_after: float, waited: float, text: str
 ) -> None:
@@ -131,7 +132,7 @@ async def test_a_wait_above_eight_seconds_moves_on_to_the_next_provider(
     assert clock.monotonic() == pytest.approx(waited)
 
 
-@pytest.mark.parametrize(
+@table(
     ("limits", "waits", "waited", "text"),
     [
         ([30], 1, 30, "From the first"),
@@ -151,9 +152,7 @@ async def test_a_rate_limit_is_waited_out_as_often_as_the_settings_say(
     assert clock.monotonic() == pytest.approx(waited)
 
 
-@pytest.mark.parametrize(
-    ("chain", "waited", "text"), [(clawdesk, 30, "From the first"), (twelve, 0, "From the second")]
-)
+@table(("chain", "waited", "text"), [(clawdesk, 30, "From the first"), (twelve, 0, "From the second")])
 async def test_clawdesk_waits_once_at_the_same_provider_and_twelve_moves_on(
     chain: Any, waited: float, text: str
 ) -> None:
@@ -163,7 +162,7 @@ async def test_clawdesk_waits_once_at_the_same_provider_and_twelve_moves_on(
     assert clock.monotonic() == pytest.approx(waited, abs=1)
 
 
-@pytest.mark.parametrize(
+@table(
     ("cooling", "waited", "text"),
     [
         (300, 30, "From the first"),  # nobody else can be called any sooner
@@ -180,13 +179,13 @@ async def test_a_candidate_whose_keys_cool_down_is_none_until_they_can_be_used(
     assert clock.monotonic() == pytest.approx(waited)
 
 
-@pytest.mark.parametrize(("cooling", "text"), [(300, "From the slow one"), (30, "From the second")])
+@table(("cooling", "text"), [(300, "From the slow one"), (30, "From the second")])
 async def test_a_silent_provider_gives_way_only_to_one_that_can_be_called_by_then(cooling: float, text: str) -> None:
     clock = VirtualClock()
     assert await ask(clock, SlowModel(clock, 500), FunctionModel(answer), cooling=cooling) == text
 
 
-@pytest.mark.parametrize(("cooling", "text"), [(1000, "From the first"), (0, "From the second")])
+@table(("cooling", "text"), [(1000, "From the first"), (0, "From the second")])
 async def test_a_time_out_is_tried_again_at_the_same_provider_while_no_other_can_be_called(
     cooling: float, text: str
 ) -> None:
@@ -200,7 +199,7 @@ async def test_a_time_out_is_tried_again_at_the_same_provider_while_no_other_can
     assert await ask(VirtualClock(), FunctionModel(slow_once), FunctionModel(answer), cooling=cooling) == text
 
 
-@pytest.mark.parametrize("streams", [True, False])
+@table("streams", [True, False])
 async def test_whoever_watches_hears_after_a_minute_that_the_only_provider_is_silent(streams: bool) -> None:
     clock, events = VirtualClock(), EventRecorder()
     assert await ask(clock, SlowModel(clock, 500), streams=streams, emit=events.emit) == "From the slow one"

@@ -36,6 +36,7 @@ from sophon.models.gateway.fallback_states import (
 from sophon.models.gateway.provider import Provider
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
+from tests.tables import table
 
 S, E = FallbackState, FallbackEvent
 
@@ -56,7 +57,7 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize(("state", "event"), list(itertools.product(FallbackState, FallbackEvent)))
+@table(("state", "event"), list(itertools.product(FallbackState, FallbackEvent)))
 def test_every_pair_is_as_published(state: FallbackState, event: FallbackEvent) -> None:
     position, limits = FallbackPosition(state), FallbackLimits(2)
     if state in FINAL_STATES:
@@ -79,7 +80,7 @@ def test_used_up_retries_select_and_used_up_candidates_exhaust() -> None:
     assert advance_fallback(FallbackPosition(S.SELECTING, 1), E.PROVIDER_SUCCESS, limits).state is S.EXHAUSTED
 
 
-@pytest.mark.parametrize(("candidates", "retries"), [(0, 0), (1, 0), (2, 0), (1, 2), (3, 1), (2, 3)])
+@table(("candidates", "retries"), [(0, 0), (1, 0), (2, 0), (1, 2), (3, 1), (2, 3)])
 def test_the_longest_of_all_sequences_reaches_the_bound_and_none_exceeds_it(candidates: int, retries: int) -> None:
     limits = FallbackLimits(candidates, retries)
     longest, reached = 0, {FallbackPosition()}
@@ -108,7 +109,7 @@ def test_no_sequence_of_events_leaves_the_bound(events: list[FallbackEvent], can
     assert position.retries <= retries
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "event"),
     [
         (RateLimited(""), E.RETRYABLE_ERROR),
@@ -150,7 +151,7 @@ def test_nobody_at_all_is_no_provider() -> None:
 RETRY = ("attempting", "retrying") * 2
 
 
-@pytest.mark.parametrize(
+@table(
     ("first", "second", "states"),
     [
         ([], [], None),

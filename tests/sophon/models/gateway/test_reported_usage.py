@@ -3,14 +3,13 @@
 import math
 from typing import Any
 
-import pytest
-
 from sophon.messages import Usage
 from sophon.models.gateway.attempt_accounting import read_reported_usage, usage_with_cost
 from sophon.models.model import ModelInfo
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("reported", "read"),
     [
         (Usage(12, 3), Usage(12, 3)),

@@ -8,6 +8,7 @@ import pytest
 from sophon.messages import ToolCall
 from sophon.models.gateway.response_check import check_response
 from sophon.models.model import ModelResponse
+from tests.tables import table
 
 
 class Hostile:
@@ -15,7 +16,7 @@ class Hostile:
         raise ValueError("no")
 
 
-@pytest.mark.parametrize(
+@table(
     ("returned", "told"),
     [
         (None, "the model returned None, which is not a ModelResponse"),
@@ -39,22 +40,20 @@ for _ in range(3000):
     DEEP = [DEEP]
 
 
-@pytest.mark.parametrize(
-    "arguments", [None, [1, 2], "x", {1: 2}, {"x": b"1"}, {"x": object()}, {"x": float("nan")}, {"x": DEEP}]
-)
+@table("arguments", [None, [1, 2], "x", {1: 2}, {"x": b"1"}, {"x": object()}, {"x": float("nan")}, {"x": DEEP}])
 def test_arguments_that_are_no_json_make_the_call_malformed(arguments: Any) -> None:
     (call,) = check_response(ModelResponse("", [ToolCall("1", "echo", arguments)])).tool_calls
     assert call.malformed
     assert orjson.loads(orjson.dumps(call.to_json()))["arguments"] == {}
 
 
-@pytest.mark.parametrize(("given", "kept"), [(None, ""), (5, "5"), ([1], "[1]")])
+@table(("given", "kept"), [(None, ""), (5, "5"), ([1], "[1]")])
 def test_the_id_of_a_call_is_a_text(given: Any, kept: str) -> None:
     (call,) = check_response(ModelResponse("", [ToolCall(given, "echo")])).tool_calls
     assert call.id == kept
 
 
-@pytest.mark.parametrize("fields", [None, 7, {"a": object()}])
+@table("fields", [None, 7, {"a": object()}])
 def test_reasoning_fields_that_cannot_be_stored_are_dropped(fields: Any) -> None:
     assert check_response(ModelResponse("x", reasoning_fields=fields)).reasoning_fields == {}
 

@@ -1,13 +1,12 @@
 from datetime import UTC, datetime
 
-import pytest
-
 from sophon.models.gateway.retry_after import MAX_RETRY_AFTER_SECONDS, parse_retry_after
+from tests.tables import table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "seconds"),
     [
         ("0", 0),

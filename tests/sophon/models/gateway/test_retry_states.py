@@ -1,6 +1,5 @@
 import itertools
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +27,7 @@ from sophon.models.gateway.retry_states import (
     advance_retry,
     retry_event_from_error,
 )
+from tests.tables import table
 
 S, E = RetryState, RetryEvent
 
@@ -52,7 +52,7 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize(("state", "event"), list(itertools.product(RetryState, RetryEvent)))
+@table(("state", "event"), list(itertools.product(RetryState, RetryEvent)))
 def test_every_pair_is_defined(state: RetryState, event: RetryEvent) -> None:
     otherwise = state if state in FINAL_STATES else RetryState.ABORTED
     assert TRANSITIONS[state, event] is EXPECTED.get((state, event), otherwise)
@@ -129,7 +129,7 @@ def shown(error: ModelError) -> ModelError:
     return error
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "event"),
     [
         (RateLimited(""), E.RATE_LIMITED),

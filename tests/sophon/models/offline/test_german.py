@@ -10,6 +10,7 @@ from sophon.models.offline.intents.registry import match_intent
 from sophon.models.offline.language.clauses import split_clauses
 from sophon.models.offline.language.german import is_german, to_main_clause
 from sophon.models.offline.small_talk import GERMAN_CAPABILITIES
+from tests.tables import table
 
 WEB = Path(__file__).parents[4] / "hosting" / "web" / "src"
 NOTE = "Ich bin das Offline-Modell von Sophon"
@@ -68,7 +69,7 @@ async def test_a_refusal_and_a_missing_tool_are_told_in_german(talk) -> None:
     assert "steht mir hier nicht zur Verfügung" in await talk.say("Was ist 2 + 2?")
 
 
-@pytest.mark.parametrize(
+@table(
     ("clause", "name", "arguments"),
     [
         ("Wie viel ist 1.200 geteilt durch 2,5?", "calculator", {"expression": "1200 / 2.5"}),
@@ -92,12 +93,12 @@ def test_a_german_clause_calls_for_a_tool(clause: str, name: str, arguments: dic
     assert (found[1].tool, found[1].arguments, found[0].language) == (name, arguments, "de")
 
 
-@pytest.mark.parametrize("clause", ["Führe ein gutes Leben", "Vergiss es", "Ich war in Wien", "Erzähle einen Witz"])
+@table("clause", ["Führe ein gutes Leben", "Vergiss es", "Ich war in Wien", "Erzähle einen Witz"])
 def test_other_german_clauses_call_for_none(clause: str) -> None:
     assert match_intent(IntentInput(clause)) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "german"),
     [
         ("Was ist 2 + 2?", True),
@@ -115,7 +116,7 @@ def test_the_language_of_a_text_is_told_by_its_words(text: str, german: bool) ->
     assert is_german(text) is german
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "clauses"),
     [
         ("Schreibe zuerst a auf, sieh dann b nach und lies danach c", [False, True, True]),
@@ -127,7 +128,7 @@ def test_a_german_text_is_cut_where_a_clause_begins(text: str, clauses: list[boo
     assert [clause.is_sequential for clause in split_clauses(text)] == clauses
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "kept"),
     [
         ("meine alte Katze Ada heißt", "meine alte Katze heißt Ada"),

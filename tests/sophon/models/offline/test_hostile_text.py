@@ -9,7 +9,6 @@ import re._parser as parser
 import sys
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from sophon.models.offline.language.clauses import MAX_CLAUSES
 from sophon.models.offline.memory_result_parser import parse_memory_hits
 from sophon.models.offline.tool_results import parse_tool_result
 from sophon.tools.tool import tool
+from tests.tables import table
 
 PURPOSES = ("reply", "step", "plan", "vote", "compaction", "title", "simulation", "evaluation")
 PIECES = (
@@ -97,13 +97,13 @@ def test_any_result_of_any_tool_can_be_told(result: str, name: str) -> None:
     assert all(entry.text for entry in parse_memory_hits(result))
 
 
-@pytest.mark.parametrize("piece", PIECES)
+@table("piece", PIECES)
 def test_a_text_twice_as_long_takes_no_more_than_about_twice_the_calls(piece: str) -> None:
     counts = [_function_calls(piece * (size // len(piece))) for size in (10_000, 20_000)]
     assert counts[1] <= 2.5 * counts[0] + 500
 
 
-@pytest.mark.parametrize("pattern", patterns(), ids=lambda pattern: pattern.pattern[:40])
+@table("pattern", patterns())
 def test_no_pattern_can_backtrack_without_end(pattern: re.Pattern[str]) -> None:
     assert not unbounded_inside(parser.parse(pattern.pattern, pattern.flags))
 

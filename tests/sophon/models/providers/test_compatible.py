@@ -19,6 +19,7 @@ from sophon.settings import Settings
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Tool, tool
 from tests.sophon.models.dialects import OpenAI
+from tests.tables import table
 
 NOBODY = {"OLLAMA_HOST": "127.0.0.1:9"}
 SIGNED = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
@@ -54,7 +55,7 @@ async def test_a_stream_has_no_field_that_its_provider_rejects(kind: str, server
     assert ("stream_options" in server.seen[0].body) is asks
 
 
-@pytest.mark.parametrize(
+@table(
     ("kind", "name", "wire"),
     [
         ("groq", "groq/llama-4", "llama-4"),

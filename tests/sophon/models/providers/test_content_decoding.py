@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sophon.errors import ProviderUnavailable
 from sophon.models.providers.content_decoding import STEP_BYTES, ContentDecoder
+from tests.tables import table
 
 
 def raw_deflate(data: bytes) -> bytes:
@@ -34,7 +35,7 @@ def test_what_was_packed_comes_out_whole_wherever_the_network_cut_it(data: bytes
     assert b"".join(pieces) == data
 
 
-@pytest.mark.parametrize("kind", ["identity", "gzip", "zlib"])
+@table("kind", ["identity", "gzip", "zlib"])
 def test_no_step_is_larger_than_the_limit(kind: str) -> None:
     encoding, pack = PACKERS[kind]
     steps = [len(piece) for piece in ContentDecoder(encoding).decode(pack(bytes(1_000_000)))]
@@ -42,13 +43,13 @@ def test_no_step_is_larger_than_the_limit(kind: str) -> None:
     assert sum(steps) == 1_000_000
 
 
-@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "x" * 1000])
+@table("encoding", ["br", "zstd", "gzip, gzip", "x" * 1000])
 def test_another_encoding_is_refused(encoding: str) -> None:
     with pytest.raises(ProviderUnavailable, match="content encoding"):
         ContentDecoder(encoding)
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+@table("encoding", ["gzip", "deflate"])
 def test_what_is_not_in_the_encoding_is_an_error_of_the_provider(encoding: str) -> None:
     with pytest.raises(ProviderUnavailable, match="is not valid"):
         list(ContentDecoder(encoding).decode(b"not packed at all"))

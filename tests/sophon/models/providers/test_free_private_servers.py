@@ -1,11 +1,10 @@
 """Which server is the user's own: by its address, or by the type of the provider."""
 
-import pytest
-
 from sophon.models.providers.free_private_servers import is_private_server
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("kind", "url", "private"),
     [
         ("openai", None, False),

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from sophon.models.providers.model_listing import (
     parse_model_names,
 )
 from sophon.settings import ProviderSettings
+from tests.tables import table
 
 URLS = [
     ("openai", "https://api.openai.com/v1", "https://api.openai.com/v1/models"),
@@ -29,7 +29,7 @@ URLS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "base", "url"), URLS)
+@table(("kind", "base", "url"), URLS)
 def test_the_listing_is_below_the_base_url(kind: str, base: str, url: str) -> None:
     assert listing_url(kind, base) == url
 
@@ -42,7 +42,7 @@ BODIES: list[tuple[object, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "names"), BODIES)
+@table(("body", "names"), BODIES)
 def test_the_forms_of_an_answer(body: object, names: list[str]) -> None:
     assert parse_model_names(json.dumps(body).encode()) == names
 

@@ -19,6 +19,7 @@ from sophon.models.providers.ollama_discovery import (
     resolve_ollama_url,
     select_preferred_model,
 )
+from tests.tables import table
 
 SHOWN = {
     "gemma": {"capabilities": ["completion"], "model_info": {"gemma.context_length": 8192}},
@@ -75,7 +76,7 @@ def silent() -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
-@pytest.mark.parametrize(
+@table(
     ("host", "address"),
     [
         ("", "http://127.0.0.1:11434"),

@@ -1,11 +1,11 @@
 """Turn repair: user and assistant alternate, and no message is blank."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.messages import Message, ToolCall
 from sophon.models.providers.openai_turn_alternation import merge_messages
+from tests.tables import table
 
 CALL = Message("assistant", "", [ToolCall("c", "look")])
 SYSTEM = Message("system", "s")
@@ -20,7 +20,7 @@ def reply(text: str) -> Message:
     return Message("assistant", text)
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "merged"),
     [
         ([user("a"), user("b"), reply("c")], [user("a\n\nb"), reply("c")]),

@@ -21,6 +21,7 @@ from sophon.models.providers.provider_types import list_provider_types
 from sophon.settings import Settings
 from sophon.testing import VirtualClock
 from tests.sophon.models.dialects import Anthropic, Ollama, OpenAI
+from tests.tables import table
 
 NOBODY = {"OLLAMA_HOST": "127.0.0.1:9"}
 """An environment in which no Ollama is found, whatever runs on this machine."""
@@ -75,7 +76,7 @@ def test_the_catalog_is_asked_and_the_settings_win() -> None:
     assert (info.context_window, info.function_calling, info.prices) == (1000, False, (1.5, 2.5))
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "kind"),
     [
         ({"Type": "anthropic", "Models": ["claude-haiku-4-5"], "Keys": ["k"]}, AnthropicModel),
@@ -103,7 +104,7 @@ def test_no_facts_are_borrowed_for_a_server_that_only_speaks_openais_api() -> No
     assert found.keys is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "hosting"),
     [
         ({"Type": "openai", "Models": ["gpt-99"], "Keys": ["k"]}, "hosted"),
@@ -125,7 +126,7 @@ def test_a_provider_that_is_not_active_is_left_out_with_all_its_faults() -> None
     assert providers({"Id": "x", "Type": "nonsense", "Active": False}, {"Id": "y", "Type": "offline"})[0].id == "y"
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "problem"),
     [
         (
@@ -311,9 +312,7 @@ def test_what_was_found_is_told_with_its_reason() -> None:
     assert named == [("x", "Providers[1] in the settings"), ("mine", "Providers[0] in the settings")]
 
 
-@pytest.mark.parametrize(
-    "each", [each for each in PROVIDER_DEFAULTS if each.id != "openrouter"], ids=lambda each: each.id
-)
+@table("each", [each for each in PROVIDER_DEFAULTS if each.id != "openrouter"])
 def test_the_model_to_begin_with_is_one_that_litellms_table_knows(each: Any) -> None:
     assert lookup_model_info(each.type, each.default_model).prices is not None, "it was renamed or retired"
     assert each.type in list_provider_types()
@@ -335,7 +334,7 @@ def test_capabilities_of_a_model_that_the_provider_has_not_are_an_error() -> Non
         Settings.from_mapping({"Providers": [{**OPENAI, "Capabilities": [" "]}]})
 
 
-@pytest.mark.parametrize(
+@table(
     ("kind", "given", "reads_tags"),
     [
         ("ollama", {}, True),

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.security.audit.audit_chain import AuditEntry, chain_entry, compute_entry_hash, verify_audit
+from tests.tables import table
 
 
 def build_chain(count: int = 6) -> list[AuditEntry]:
@@ -46,7 +46,7 @@ def test_a_chain_that_nobody_touched_is_intact() -> None:
     assert [json.loads(line)["number"] for line in lines] == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize(
+@table(
     ("path", "value"),
     [
         (("fields", "event"), "BLOCKED"),
@@ -108,7 +108,7 @@ def _nest_deeply(lines: list[str]) -> list[str]:
     return [*lines[:2], "[" * 100_000, *lines[3:]]
 
 
-@pytest.mark.parametrize("attack", [_remove, _repeat, _swap, _cut_a_line, _blank_line, _duplicate_key, _nest_deeply])
+@table("attack", [_remove, _repeat, _swap, _cut_a_line, _blank_line, _duplicate_key, _nest_deeply])
 def test_a_removed_repeated_moved_or_broken_line_breaks_the_chain(attack: Callable[[list[str]], list[str]]) -> None:
     assert verify_audit(attack(to_lines(build_chain()))) == 3
 
@@ -177,7 +177,7 @@ def test_the_hash_is_that_of_the_canonical_json(fields: dict[str, Any]) -> None:
     assert compute_entry_hash(1, fields, {"a": "b"}, "c") == hashlib.sha256(canonical.encode()).hexdigest()
 
 
-@pytest.mark.parametrize("value", ["\x7f", "\x00\t\u2028", "é", "\ud800", "😀", 10**30, 1e16, True])
+@table("value", ["\x7f", "\x00\t\u2028", "é", "\ud800", "😀", 10**30, 1e16, True])
 def test_a_value_that_libraries_write_differently_has_the_same_hash(value: Any) -> None:
     canonical = json.dumps([1, {"tool": value}, {}, ""], sort_keys=True, separators=(",", ":"))
     assert compute_entry_hash(1, {"tool": value}, {}, "") == hashlib.sha256(canonical.encode()).hexdigest()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from sophon.security.authorization.access_control import Acl, AclError
+from tests.tables import table
 
 NOON = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 
@@ -20,13 +21,13 @@ def test_without_a_rule_everything_is_denied_but_to_the_system() -> None:
     assert acl.allows("system", "tool:files.read", "execute")
 
 
-@pytest.mark.parametrize("rules", [[rule(), rule("deny")], [rule("deny"), rule()], [rule(), rule("deny", action="*")]])
+@table("rules", [[rule(), rule("deny")], [rule("deny"), rule()], [rule(), rule("deny", action="*")]])
 def test_a_deny_wins_in_any_order(rules: list[dict[str, Any]]) -> None:
     assert not Acl(rules).allows("ann", "tool:files.read", "execute")
     assert not Acl(rules[:1]).allows("bob", "tool:files.read", "execute")
 
 
-@pytest.mark.parametrize(
+@table(
     ("pattern", "resource", "allowed"),
     [
         ("tool:files.*", "tool:files.read", True),
@@ -40,7 +41,7 @@ def test_a_pattern_is_exact_or_a_prefix(pattern: str, resource: str, allowed: bo
     assert Acl([rule(resource=pattern)]).allows("ann", resource, "execute") is allowed
 
 
-@pytest.mark.parametrize(
+@table(
     ("window", "clock", "allowed"),
     [
         (["09:00", "17:00"], "09:00", True),
@@ -63,7 +64,7 @@ def test_a_time_window_is_in_utc_and_its_end_exclusive(window: list[str], clock:
     assert acl.allows("ann", "tool:files.read", "execute", at=at.replace(tzinfo=None)) is allowed
 
 
-@pytest.mark.parametrize(
+@table(
     ("conditions", "known", "other"),
     [
         ({"time": ["09:00", "17:00"]}, {"at": NOON}, {"at": NOON + timedelta(hours=8)}),
@@ -94,7 +95,7 @@ def test_a_role_gives_its_rules_to_whoever_has_it() -> None:
     assert not acl.decide("editor", *asked).allowed
 
 
-@pytest.mark.parametrize(
+@table(
     ("bad", "words"),
     [
         (rule("permit"), "effect must be allow or deny"),

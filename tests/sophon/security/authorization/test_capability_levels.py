@@ -1,14 +1,13 @@
 """Capability levels: of the built-in tools, of known actions, and of everything else by its risk."""
 
-import pytest
-
 from sophon.builtin_tools import builtin_tools
 from sophon.risk import Risk
 from sophon.security.action_types import find_action_type
 from sophon.security.authorization.capability_levels import find_capability_level
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("action_type", "risk", "level"),
     [
         ("unknown", Risk.NONE, "safe"),

@@ -3,17 +3,17 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.security.authorization.grant_patterns import build_grant_pattern, describe_grant_pattern, fits_grant_pattern
+from tests.tables import table
 
 WRITE = {"path": "notes/a.txt", "content": "milk"}
 SEND = {"url": "https://api.example.com/v1/x", "method": "POST", "body": "{}"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "approved", "later", "fits"),
     [
         ("files.write", WRITE, {"path": "notes/b.txt", "content": "tea"}, True),
@@ -55,7 +55,7 @@ def test_a_pattern_covers_what_it_says_and_no_more(tool: str, approved: Any, lat
     assert fits_grant_pattern(pattern, later) is fits
 
 
-@pytest.mark.parametrize("rule", [{"folder": 1}, {"folder": "notes", "is": 1}, {"any": 1}, {"site": None}])
+@table("rule", [{"folder": 1}, {"folder": "notes", "is": 1}, {"any": 1}, {"site": None}])
 def test_a_pattern_that_cannot_be_read_fits_nothing(rule: dict[str, Any]):
     assert not fits_grant_pattern({"path": rule}, {"path": "notes/a"})
 

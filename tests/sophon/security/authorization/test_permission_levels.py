@@ -2,16 +2,16 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.security.authorization.permission_levels import LEVELS_BY_LABEL, Level, resolve_level
+from tests.tables import table
 
 ZERO, USER, ADMIN = Level
 
 
-@pytest.mark.parametrize(
+@table(
     ("layers", "level"),
     [
         ({}, USER),

@@ -9,6 +9,7 @@ import pytest
 from sophon import Risk
 from sophon.security import assess_risk
 from sophon.security.commands.syntax import MAX_CHARACTERS, MAX_SECONDS, UnreadScript, find_commands, parse_script
+from tests.tables import table
 
 HOSTILE = (
     "\u01cc@(\U000fda82\U00047f64\u2580\U000afc04\u0b47)\U001062e5a\x16\U0002e913.\u27ea"
@@ -48,10 +49,8 @@ def test_a_script_that_is_too_much_work_is_given_up(unit: str, monkeypatch: pyte
     assert assess_risk("run", {"command": script}) is assess_risk("run", {"script": script}) is Risk.HIGH
 
 
-@pytest.mark.parametrize(
-    "filler", ["a " * (MAX_CHARACTERS // 2), "'" + "(" * MAX_CHARACTERS + "'"], ids=["words", "text"]
-)
-@pytest.mark.parametrize("argument", ["command", "script"])
+@table("filler", ["a " * (MAX_CHARACTERS // 2), "'" + "(" * MAX_CHARACTERS + "'"])
+@table("argument", ["command", "script"])
 def test_what_is_too_long_to_be_read_is_of_high_risk(argument: str, filler: str) -> None:
     assert assess_risk("run", {argument: f"ls {filler}"}) is Risk.HIGH
 

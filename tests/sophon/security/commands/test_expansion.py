@@ -8,6 +8,7 @@ import pytest
 
 from sophon.security.commands.nested_scripts import find_all_commands
 from sophon.security.commands.syntax import SimpleCommand
+from tests.tables import table
 
 BASH = shutil.which("bash")
 
@@ -69,7 +70,7 @@ def test_the_words_are_those_of_bash(script: str, tmp_path: Path) -> None:
     assert set(calls) <= found
 
 
-@pytest.mark.parametrize(
+@table(
     "script",
     [
         "probe $PATH",

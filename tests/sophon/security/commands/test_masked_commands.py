@@ -16,6 +16,7 @@ from tests.sophon.security.commands.masked_commands import (
     PROGRAM_OPTIONS,
     SECRETS,
 )
+from tests.tables import table
 
 QUESTIONED = {
     *("if [ -f .env ]; then echo yes; else echo no; fi", "env | sort | grep -i proxy"),
@@ -25,25 +26,25 @@ QUESTIONED = {
 """Ordinary commands that rules about the text as it is written ask about."""
 
 
-@pytest.mark.parametrize("command", [*DELETIONS, *OTHER_HARM, *PROGRAM_OPTIONS, *DOWNLOADS], ids=ascii)
+@table("command", [*DELETIONS, *OTHER_HARM, *PROGRAM_OPTIONS, *DOWNLOADS])
 def test_a_masked_command_is_of_high_risk(command: str) -> None:
     assert assess_risk("anything", {"command": command}) is Risk.HIGH
     assert not is_safe_command(command)
 
 
-@pytest.mark.parametrize("command", SECRETS, ids=ascii)
+@table("command", SECRETS)
 def test_a_masked_look_at_a_private_key_is_found(command: str) -> None:
     assert evaluate_heuristics("anything", {"command": command}).severity != "allow"
 
 
-@pytest.mark.parametrize("command", ORDINARY, ids=ascii)
+@table("command", ORDINARY)
 def test_an_ordinary_command_is_no_mask(command: str) -> None:
     assert assess_risk("anything", {"command": command}) is Risk.LOW
     assert not find_command_forms(command).is_hidden
     assert (evaluate_heuristics("anything", {"command": command}).severity == "allow") is (command not in QUESTIONED)
 
 
-@pytest.mark.parametrize(
+@table(
     "arguments",
     [
         {"cmd": "r''m -r''f ~"},
@@ -58,13 +59,12 @@ def test_an_ordinary_command_is_no_mask(command: str) -> None:
         ["r''m -r''f ~"],
         "r''m -r''f ~",
     ],
-    ids=ascii,
 )
 def test_the_command_may_stand_in_any_form_of_arguments(arguments: object) -> None:
     assert assess_risk("anything", arguments) is Risk.HIGH
 
 
-@pytest.mark.parametrize("words", [["grep", "(a|b", "x"], ["echo", "$HOME", "`id`"], ["git", "commit", "-m", "a & b"]])
+@table("words", [["grep", "(a|b", "x"], ["echo", "$HOME", "`id`"], ["git", "commit", "-m", "a & b"]])
 def test_the_words_of_a_list_are_no_commands(words: list[str]) -> None:
     assert assess_risk("anything", {"command": words}) is Risk.LOW
 
@@ -91,7 +91,7 @@ async def test_nobody_is_asked_about_an_ordinary_pipe(tmp_path: Path) -> None:
     assert turn.gate.asked == []
 
 
-@pytest.mark.parametrize(
+@table(
     "command",
     [
         "x=aa;" + "x=$x$x;" * 40 + "$x",
@@ -104,7 +104,6 @@ async def test_nobody_is_asked_about_an_ordinary_pipe(tmp_path: Path) -> None:
         "\ue000\ue001 | sh",
         "echo \udcff | base64 -d | sh",
     ],
-    ids=range(9),
 )
 def test_a_command_that_is_made_to_cost_time_is_read_in_bounded_steps(command: str) -> None:
     assert assess_risk("anything", {"command": command}) in (Risk.LOW, Risk.HIGH)

@@ -1,10 +1,10 @@
 """The fast path for commands: what is on it, and every way of hiding something behind a command that is on it."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.security.commands import is_safe_command
+from tests.tables import table
 
 SAFE = """
 git status
@@ -130,18 +130,18 @@ git "status
 """
 
 
-@pytest.mark.parametrize("command", SAFE.strip().splitlines())
+@table("command", SAFE.strip().splitlines())
 def test_a_safe_command(command: str) -> None:
     assert is_safe_command(command)
     assert is_safe_command(f"  {command}  ")
 
 
-@pytest.mark.parametrize("command", UNSAFE.strip().splitlines())
+@table("command", UNSAFE.strip().splitlines())
 def test_an_unsafe_command(command: str) -> None:
     assert not is_safe_command(command)
 
 
-@pytest.mark.parametrize(
+@table(
     "command",
     [
         "",

@@ -1,11 +1,11 @@
 """What a shell command writes: redirections, programs, nested scripts, and what nobody can tell."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.security.commands import find_write_targets
 from sophon.security.commands.unpacking import Unpacking
+from tests.tables import table
 
 
 def targets(command: str) -> tuple[list[str], bool]:
@@ -13,7 +13,7 @@ def targets(command: str) -> tuple[list[str], bool]:
     return sorted(found.paths), found.is_complete
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "paths"),
     [
         ("ls -la", []),
@@ -91,14 +91,14 @@ def test_what_is_written(command: str, paths: list[str]) -> None:
     assert targets(command)[0] == paths
 
 
-@pytest.mark.parametrize(
+@table(
     "command", ["ls", "echo hi > a", "cp a b", "cd sub && rm x", "bash -c 'rm a'", "python --version", "grep x y | wc"]
 )
 def test_a_plain_command_is_known_completely(command: str) -> None:
     assert targets(command)[1]
 
 
-@pytest.mark.parametrize(
+@table(
     "command",
     [
         "rm $X",
@@ -180,13 +180,13 @@ UNPACKED = [
 ]
 
 
-@pytest.mark.parametrize(("command", "unpacked"), UNPACKED)
+@table(("command", "unpacked"), UNPACKED)
 def test_what_is_unpacked(command: str, unpacked: Unpacking) -> None:
     found = find_write_targets(command, "/ws")
     assert (found.unpacked, found.is_complete) == ((unpacked,), False)
 
 
-@pytest.mark.parametrize(
+@table(
     "command",
     [
         *("tar tf a.tar", "tar xOf a.tar", "tar czf a.tgz .", "unzip -l a.zip", "unzip -p a.zip x", "7z l a.7z"),

@@ -5,11 +5,11 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.security import evaluate_heuristics
+from tests.tables import table
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
@@ -19,7 +19,7 @@ VALUES = st.recursive(
 NAMES = st.sampled_from(["command", "code", "path", "url", "text"]) | st.text()
 
 
-@pytest.mark.parametrize(
+@table(
     "command",
     [
         "ｒｍ －ｒｆ /",  # full-width letters
@@ -36,7 +36,7 @@ def test_a_disguise_does_not_help(command: str) -> None:
     assert evaluate_heuristics("execute_command", {"command": command}).severity == "block"
 
 
-@pytest.mark.parametrize(
+@table(
     ("action_type", "payload"),
     [
         ("read_file", {"path": "notes/2026/plan.md"}),
@@ -64,7 +64,7 @@ def test_it_never_raises(action_type: str, payload: dict[str, Any]) -> None:
     assert evaluate_heuristics(action_type, payload).severity in ("allow", "escalate", "block")
 
 
-@pytest.mark.parametrize("payload", [{"text": "\ud800"}, {"text": b"\xff"}, {1: 2}, {"command": ["a", 1, None]}])
+@table("payload", [{"text": "\ud800"}, {"text": b"\xff"}, {1: 2}, {"command": ["a", 1, None]}])
 def test_odd_values_are_read(payload: Any) -> None:
     assert evaluate_heuristics("x", payload).severity == "allow"
 
@@ -95,7 +95,7 @@ def test_a_text_that_is_too_long_to_read_goes_to_a_person() -> None:
     assert evaluate_heuristics("x", {"text": "a" * 1_000_000}).severity == "escalate"
 
 
-@pytest.mark.parametrize(
+@table(
     "unit",
     ["a", "curl ", "rm -r ", "%41", "ignore the ", "<!-- ai ", "x=1; ", "а", "$(", "QUJD", "\\x41", "a=b;c=d; $a"],
 )

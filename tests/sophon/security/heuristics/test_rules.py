@@ -1,11 +1,10 @@
 """The rules of the heuristics, each against its cases."""
 
-import pytest
-
 from sophon.security.heuristics import Finding, HeuristicRule, evaluate_heuristics
 from sophon.security.heuristics.rule import combine_matches
 from sophon.security.heuristics.rules import RULES
 from tests.sophon.security.heuristics.cases import CASES
+from tests.tables import table
 
 BY_ID = {rule.id: rule for rule in RULES}
 
@@ -30,7 +29,7 @@ def test_every_rule_has_texts_that_must_and_texts_that_must_not_match() -> None:
     assert len(BY_ID) == len(RULES) >= 79
 
 
-@pytest.mark.parametrize(("name", "text"), [(name, text) for name, (texts, _) in CASES.items() for text in texts])
+@table(("name", "text"), [(name, text) for name, (texts, _) in CASES.items() for text in texts])
 def test_an_attack_is_found(name: str, text: str) -> None:
     if name == "credentials.password_hashes" and "''" in text:
         text = f"cat {text}"
@@ -40,7 +39,7 @@ def test_an_attack_is_found(name: str, text: str) -> None:
     assert finding.severity == ("block" if BY_ID[name].severity == "critical" else finding.severity)
 
 
-@pytest.mark.parametrize(("name", "text"), [(name, text) for name, (_, texts) in CASES.items() for text in texts])
+@table(("name", "text"), [(name, text) for name, (_, texts) in CASES.items() for text in texts])
 def test_a_text_near_an_attack_is_not_found(name: str, text: str) -> None:
     assert name not in find(BY_ID[name], text).rules
 

@@ -1,9 +1,8 @@
 """Information flow: the published matrix, the labels of paths, and the rule against the lethal trifecta."""
 
-import pytest
-
 from sophon.security.information_flow.flow_decision import SINKS, Label, decide_trifecta, flow_decision
 from sophon.security.information_flow.path_labels import classify_path
+from tests.tables import table
 
 ALL_ALLOWED = "allow allow allow allow allow"
 MATRIX = {  # external, exec, memory, workspace_write, workspace_read
@@ -15,17 +14,17 @@ MATRIX = {  # external, exec, memory, workspace_write, workspace_read
 }
 
 
-@pytest.mark.parametrize("label", MATRIX)
+@table("label", MATRIX)
 def test_the_matrix_is_the_published_one(label: int) -> None:
     assert " ".join(flow_decision(label, sink) for sink in SINKS) == MATRIX[label]
 
 
-@pytest.mark.parametrize(("label", "sink"), [(5, "memory"), (-1, "memory"), (0, "internet"), (0, ""), (True, "memory")])
+@table(("label", "sink"), [(5, "memory"), (-1, "memory"), (0, "internet"), (0, ""), (True, "memory")])
 def test_an_unknown_label_or_sink_is_blocked(label: int, sink: str) -> None:
     assert flow_decision(label, sink) == "block"
 
 
-@pytest.mark.parametrize(
+@table(
     ("untrusted", "private", "sink", "decision"),
     [
         (True, True, "external", "block"),
@@ -41,7 +40,7 @@ def test_untrusted_content_and_private_data_close_the_external_sinks(
     assert decide_trifecta(reads_untrusted=untrusted, reads_private=private, sink=sink) == decision
 
 
-@pytest.mark.parametrize(
+@table(
     ("path", "label"),
     [
         ("/home/ann/.ssh/config", Label.CRITICAL),

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.security.information_flow.named_values import PersonTexts, find_unnamed_arguments
+from tests.tables import table
 
 NAMED: list[tuple[str, str | float]] = [
     ("Mail bob@example.org, please", "bob@example.org"),
@@ -69,12 +69,12 @@ UNNAMED: list[tuple[str, str | float]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "value"), NAMED)
+@table(("text", "value"), NAMED)
 def test_a_value_occurs_as_a_whole(text: str, value: str | float) -> None:
     assert PersonTexts([text]).name(value)
 
 
-@pytest.mark.parametrize(("text", "value"), UNNAMED)
+@table(("text", "value"), UNNAMED)
 def test_a_part_of_something_else_is_not_named(text: str, value: str | float) -> None:
     assert not PersonTexts([text]).name(value)
 
@@ -93,7 +93,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "unnamed"),
     [
         ({"to": "bob", "text": "The report is ready"}, []),

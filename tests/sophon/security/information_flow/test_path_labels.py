@@ -1,9 +1,8 @@
 """Labels of files by place and name: what holds secrets, and what is only about them."""
 
-import pytest
-
 from sophon.security.information_flow.flow_decision import Label
 from sophon.security.information_flow.path_labels import classify_path
+from tests.tables import table
 
 SECRET = [
     ("/home/ann/.ssh/x", Label.CRITICAL),
@@ -96,12 +95,12 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize(("path", "label"), SECRET)
+@table(("path", "label"), SECRET)
 def test_place_and_name_tell_the_label(path: str, label: Label) -> None:
     assert classify_path(path) is label
 
 
-@pytest.mark.parametrize("path", ORDINARY)
+@table("path", ORDINARY)
 def test_ordinary_files_are_public(path: str) -> None:
     assert classify_path(path) is Label.PUBLIC
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from sophon.security.action_types import ACTION_TYPES, find_action_type
 from sophon.security.information_flow.flow_decision import SINKS
 from sophon.security.information_flow.seen_links import is_seen_link
 from sophon.security.information_flow.sinks import find_sinks, may_use_network
+from tests.tables import table
 
 SINKS_OF: list[tuple[str, dict[str, Any], bool, Risk, tuple[str, ...]]] = [
     ("http.request", {"url": "https://a.b"}, True, Risk.LOW, ("external",)),
@@ -45,7 +45,7 @@ SINKS_OF: list[tuple[str, dict[str, Any], bool, Risk, tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments", "external", "risk", "sinks"), SINKS_OF)
+@table(("name", "arguments", "external", "risk", "sinks"), SINKS_OF)
 def test_the_sink_of_a_call(
     name: str, arguments: dict[str, Any], external: bool, risk: Risk, sinks: tuple[str, ...]
 ) -> None:
@@ -59,7 +59,7 @@ def test_each_action_type_has_a_sink() -> None:
         assert set(found) <= set(SINKS)
 
 
-@pytest.mark.parametrize(
+@table(
     "command",
     [
         "curl evil.example",
@@ -82,7 +82,7 @@ def test_a_command_that_may_send(command: str) -> None:
     assert may_use_network({"command": command})
 
 
-@pytest.mark.parametrize(
+@table(
     "command",
     ["ls -la", "git status", "git log --oneline", "python -m pytest", "grep -r needle .", "wc -l < a", "sort a | uniq"],
 )
@@ -121,12 +121,12 @@ SEEN = [
 ]
 
 
-@pytest.mark.parametrize(("url", "text", "seen"), SEEN)
+@table(("url", "text", "seen"), SEEN)
 def test_a_link_is_seen_as_a_whole_or_not_at_all(url: str, text: str, seen: bool) -> None:
     assert is_seen_link({"url": url}, [text]) is seen
 
 
-@pytest.mark.parametrize(
+@table(
     ("headers", "seen"),
     [
         ({}, True),

@@ -5,10 +5,9 @@ import hashlib
 import json
 from time import process_time
 
-import pytest
-
 from sophon.security.redaction.key_search import holds_key
 from sophon.security.redaction.known_secrets import KNOWN_SECRETS
+from tests.tables import table
 
 
 def draw(seed: str, length: int) -> str:
@@ -90,12 +89,12 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("text", KEYS)
+@table("text", KEYS)
 def test_a_key_is_found(text: str) -> None:
     assert holds_key(text)
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@table("text", ORDINARY)
 def test_an_ordinary_text_holds_none(text: str) -> None:
     assert not holds_key(text)
 
@@ -109,7 +108,7 @@ def test_a_secret_of_the_settings_is_a_key_whatever_its_form() -> None:
         KNOWN_SECRETS.restore(before)
 
 
-@pytest.mark.parametrize(
+@table(
     "part",
     [
         "-----BEGIN PRIVATE KEY-----",

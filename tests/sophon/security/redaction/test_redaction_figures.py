@@ -3,12 +3,11 @@
 import time
 from pathlib import Path
 
-import pytest
-
 import sophon
 from sophon.security import redact, redact_and_cut
 from tests.bench.redaction import find_changed_lines
 from tests.bench.redaction_corpus import build_samples, is_leaked
+from tests.tables import table
 
 PROSE = "The quick brown fox wrote the password and the key into a file, and then it jumped over a token. "
 NUMBERS = (
@@ -16,7 +15,7 @@ NUMBERS = (
 )
 
 
-@pytest.mark.parametrize("is_held_out", [False, True])
+@table("is_held_out", [False, True])
 def test_at_least_99_of_100_secrets_are_found(is_held_out: bool) -> None:
     samples = [sample for sample in build_samples(seed=51, per_form=1) if sample.is_held_out is is_held_out]
     leaked = [sample.text for sample in samples if is_leaked(sample, redact(sample.text))]
@@ -35,9 +34,7 @@ def test_ordinary_lines_stay_as_they_are() -> None:
     assert len(find_changed_lines(text)) <= text.count("\n") // 10_000
 
 
-@pytest.mark.parametrize(
-    "unit", [PROSE, NUMBERS, "https://example.com/items?page=2&sort=name {'password': str, 'token': None}\n"]
-)
+@table("unit", [PROSE, NUMBERS, "https://example.com/items?page=2&sort=name {'password': str, 'token': None}\n"])
 def test_a_megabyte_takes_less_than_100_milliseconds(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     redact(text[:10_000])

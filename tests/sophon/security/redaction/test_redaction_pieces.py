@@ -9,18 +9,19 @@ from sophon.security import redact
 from sophon.security.redaction import redaction_pieces
 from sophon.security.redaction.redaction_pieces import CUT_MARGIN, MAX_PIECE
 from sophon.security.redaction.secret_search import find_secrets
+from tests.tables import table
 
 PLACE = MAX_PIECE - CUT_MARGIN
 
 
-@pytest.mark.parametrize("secret", ["DB_PASS=hunter22hunter", "DB_KEY=hunter22hunter", "://ada:hunter22@"])
-@pytest.mark.parametrize("place", range(PLACE - 16, PLACE + 4))
+@table("secret", ["DB_PASS=hunter22hunter", "DB_KEY=hunter22hunter", "://ada:hunter22@"])
+@table("place", range(PLACE - 16, PLACE + 4))
 def test_a_secret_at_a_cut_is_known_by_what_stands_around_it(secret: str, place: int) -> None:
     assert "hunter22" not in redact(f"{';' * place}{secret};{',' * MAX_PIECE}")
 
 
-@pytest.mark.parametrize("secret", ["DB_PASS={}", "://ada:{}@", "?key={}"])
-@pytest.mark.parametrize("place", [0, 3, 300])
+@table("secret", ["DB_PASS={}", "://ada:{}@", "?key={}"])
+@table("place", [0, 3, 300])
 def test_a_secret_that_begins_a_piece_and_reaches_its_cut_is_replaced_whole(secret: str, place: int) -> None:
     value = "hunter22" * (PLACE // 8 + 20)
     assert "hunter22" not in redact(f"{';' * place}{secret.format(value)};{',' * MAX_PIECE}")

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from html import escape
 from urllib.parse import quote, quote_plus
 
-import pytest
-
 from sophon.security.redaction.known_secrets import KnownSecrets, encoded_pattern
+from tests.tables import table
 
 SECRETS = [
     "hunter2secret/pass+word==",
@@ -41,8 +40,8 @@ FORMS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("secret", SECRETS)
-@pytest.mark.parametrize("form", FORMS)
+@table("secret", SECRETS)
+@table("form", FORMS)
 def test_an_escaped_secret_is_replaced_completely(form: str, secret: str) -> None:
     known = KnownSecrets()
     known.add(secret)
@@ -50,9 +49,9 @@ def test_an_escaped_secret_is_replaced_completely(form: str, secret: str) -> Non
     assert re.fullmatch(r"error: b?[\\\"']*\[REDACTED\][\\\"']*; end", shown)
 
 
-@pytest.mark.parametrize("secret", SECRETS)
-@pytest.mark.parametrize("before", ["", "Bearer ", "user:", "x"])
-@pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
+@table("secret", SECRETS)
+@table("before", ["", "Bearer ", "user:", "x"])
+@table("encode", [b64encode, urlsafe_b64encode])
 def test_base64_that_contains_a_secret_shows_at_most_its_last_bits(
     encode: Callable[[bytes], bytes], before: str, secret: str
 ) -> None:
@@ -74,7 +73,7 @@ def test_the_pattern_is_bounded_by_the_length_of_the_secret() -> None:
     assert len(encoded_pattern("+/=" * 100)) < 300 * 100
 
 
-@pytest.mark.parametrize("unit", ["\\", "a", "%2", "&#", "hunter2secret/pass+word="])
+@table("unit", ["\\", "a", "%2", "&#", "hunter2secret/pass+word="])
 def test_searching_takes_linear_time(unit: str) -> None:
     known = KnownSecrets()
     for secret in SECRETS:
@@ -82,7 +81,7 @@ def test_searching_takes_linear_time(unit: str) -> None:
     assert "REDACTED" not in known.replace((unit * 200_000)[:200_000])
 
 
-@pytest.mark.parametrize("before", ["code%3D", "%2F", "\\n", "\\u003d", "=", " ", ""])
+@table("before", ["code%3D", "%2F", "\\n", "\\u003d", "=", " ", ""])
 def test_a_secret_of_letters_is_found_behind_an_escape(before: str) -> None:
     known = KnownSecrets()
     known.add("qwertyuiopasdfgh")

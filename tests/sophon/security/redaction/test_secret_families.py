@@ -1,8 +1,7 @@
 """The families of keys that the references name (WASP, OpenParallax), and what is near them."""
 
-import pytest
-
 from sophon.security import redact
+from tests.tables import table
 
 RANDOM = "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2Yz3Ab4Cd5Ef6Gh7Ij8"
 AWS_SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY"
@@ -59,13 +58,13 @@ NEAR = [
 ]
 
 
-@pytest.mark.parametrize(("prefix", "secret"), SECRETS)
+@table(("prefix", "secret"), SECRETS)
 def test_a_key_of_a_family_is_replaced(prefix: str, secret: str) -> None:
     shown = redact(f"{prefix}{secret}")
     assert "REDACTED" in shown
     assert secret.rstrip("@") not in shown
 
 
-@pytest.mark.parametrize("text", NEAR)
+@table("text", NEAR)
 def test_what_only_looks_like_one_stays(text: str) -> None:
     assert redact(text) == text

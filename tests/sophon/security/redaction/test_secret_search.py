@@ -17,6 +17,7 @@ from tests.bench.redaction import HOSTILE, NEARLY_SECRET
 from tests.bench.redaction_corpus import build_samples
 from tests.properties import examples
 from tests.sophon.security.redaction.test_text_redaction import KEYS, ORDINARY
+from tests.tables import table
 
 SAMPLES = [sample.text for sample in build_samples(seed=45, per_form=1)]
 PREFIXES = [re.split(r"[\[(\\]", form.anchor)[0] for form in SECRET_FORMS]
@@ -91,7 +92,7 @@ def test_beside_excepted_text_it_finds_what_the_slow_one_finds(text: str) -> Non
     assert [(*match.span(), match.lastgroup) for match in find_secrets(text)] == find_slowly(text)
 
 
-@pytest.mark.parametrize("depth", range(4))
+@table("depth", range(4))
 def test_a_schema_within_texts_of_json_holds_no_password(depth: int) -> None:
     text = json.dumps({"password": "string", "secret": "boolean"})
     for _ in range(depth):
@@ -99,17 +100,15 @@ def test_a_schema_within_texts_of_json_holds_no_password(depth: int) -> None:
     assert find_slowly(text) == list(find_secrets(text)) == []
 
 
-@pytest.mark.parametrize("name", ["", "my_", "x", "a_b", "9", "_", "my_pa", "ge", "a-b-"])
-@pytest.mark.parametrize("place", ["page", "next", "age", "sync", "continuation", ""])
-@pytest.mark.parametrize("separator", ["", "_", "--"])
+@table("name", ["", "my_", "x", "a_b", "9", "_", "my_pa", "ge", "a-b-"])
+@table("place", ["page", "next", "age", "sync", "continuation", ""])
+@table("separator", ["", "_", "--"])
 def test_names_of_query_parameters_are_excepted_as_in_the_pattern(name: str, place: str, separator: str) -> None:
     text = f"https://a.b/?{name}{place}{separator}Token=hunter22"
     assert [(*match.span(), match.lastgroup) for match in find_secrets(text)] == find_slowly(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["password = settings.password1 pwd=hunter2abc1 ", "password = a.b1 secret='string' pwd=hunter2xy"]
-)
+@table("text", ["password = settings.password1 pwd=hunter2abc1 ", "password = a.b1 secret='string' pwd=hunter2xy"])
 def test_a_secret_behind_excepted_text_is_found(text: str) -> None:
     assert "hunter2" not in redact(text)
 
@@ -131,7 +130,7 @@ def test_among_many_anchors_it_finds_what_the_slow_one_finds(text: str) -> None:
     assert [(*match.span(), match.lastgroup) for match in find_secrets(text)] == find_slowly(text)
 
 
-@pytest.mark.parametrize("filler", ["a", "é"])
+@table("filler", ["a", "é"])
 def test_a_secret_among_many_anchors_is_found_wherever_a_search_ends(filler: str) -> None:
     samples = [text for text in SAMPLES[:: len(SAMPLES) // 60] if "\n" not in text]
     for length in range(0, 2 * MAX_ANCHOR_CHARACTERS, 37):

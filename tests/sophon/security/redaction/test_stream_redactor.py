@@ -19,6 +19,7 @@ from tests.sophon.security.redaction.test_text_redaction import (
     PASSWORDS,
     PUNCTUATED,
 )
+from tests.tables import table
 
 KNOWN = [
     "correct horse battery staple",
@@ -97,9 +98,7 @@ def test_any_chunks_become_what_the_whole_text_becomes(text: str, data: st.DataO
     assert stream(*text) == redact(text)
 
 
-@pytest.mark.parametrize(
-    "text", [*KEYS, *KNOWN, *ENCODED, PEM, "password = hunter22hunter", "Authorization: Bearer ab.cd-ef"]
-)
+@table("text", [*KEYS, *KNOWN, *ENCODED, PEM, "password = hunter22hunter", "Authorization: Bearer ab.cd-ef"])
 def test_a_secret_is_found_at_every_cut(text: str) -> None:
     whole = f"it is {text} and so on"
     shown = redact(whole)
@@ -130,7 +129,7 @@ def test_text_without_spaces_is_not_held_back() -> None:
     assert "".join(map(redactor.feed, text)) == text
 
 
-@pytest.mark.parametrize("unit", ["a1B2", "password = ", "sk-a-", "://a:", "secret='", "-----BEGIN ", "red "])
+@table("unit", ["a1B2", "password = ", "sk-a-", "://a:", "secret='", "-----BEGIN ", "red "])
 def test_what_is_held_back_is_bounded(unit: str) -> None:
     redactor = StreamRedactor()
     text = (unit * MAX_PIECE)[: 2 * MAX_PIECE]
@@ -151,7 +150,7 @@ def test_a_private_key_leaves_as_a_marker_behind_its_end() -> None:
     assert redact(f"here: {pem} end ") == "here: [REDACTED] end "
 
 
-@pytest.mark.parametrize("size", [1, 10, 70])
+@table("size", [1, 10, 70])
 def test_what_stands_behind_a_private_key_is_held_back_by_one_word(size: int) -> None:
     redactor = StreamRedactor()
     shown = redactor.feed(f"-----BEGIN PRIVATE KEY-----\n{'MIIEabcdef' * 10 * size}\n-----END PRIVATE KEY-----")
@@ -170,8 +169,8 @@ GLUED = [
 ]
 
 
-@pytest.mark.parametrize("size", [1, 100, 300])
-@pytest.mark.parametrize("frame", GLUED)
+@table("size", [1, 100, 300])
+@table("frame", GLUED)
 def test_a_private_key_within_a_password_is_no_place_to_cut(frame: str, size: int) -> None:
     text = frame.format(
         f"-----BEGIN PRIVATE KEY-----\n{'MIIEabcdefghij0123456789+/=' * size}\n-----END PRIVATE KEY-----"
@@ -180,7 +179,7 @@ def test_a_private_key_within_a_password_is_no_place_to_cut(frame: str, size: in
         assert stream(*[text[at : at + length] for at in range(0, len(text), length)]) == redact(text)
 
 
-@pytest.mark.parametrize("place", range(MAX_PIECE - CUT_MARGIN - 60, MAX_PIECE - CUT_MARGIN + 5, 3))
+@table("place", range(MAX_PIECE - CUT_MARGIN - 60, MAX_PIECE - CUT_MARGIN + 5, 3))
 def test_a_secret_in_a_run_without_spaces_is_not_cut(place: int) -> None:
     text = ";" * place + "sk-proj-abc_DEF-123456789012345;AKIAIOSFODNN7EXAMPLE;" + "," * MAX_PIECE
     assert "DEF-" not in redact(text)
@@ -188,7 +187,7 @@ def test_a_secret_in_a_run_without_spaces_is_not_cut(place: int) -> None:
     assert stream(*[text[start : start + 50] for start in range(0, len(text), 50)]) == redact(text)
 
 
-@pytest.mark.parametrize(
+@table(
     "name", ["password=", "DB_PASS: ", "PGPASSWORD=", "token=", "api_key=", "Authorization: Bearer ", "SIGNING_KEY="]
 )
 def test_a_secret_with_a_private_key_behind_it_is_no_code(name: str) -> None:

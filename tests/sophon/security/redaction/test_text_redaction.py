@@ -4,13 +4,13 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import ModelError, SettingsError
 from sophon.security import MARKER, StreamRedactor, describe_error, redact
 from sophon.security.redaction.known_secrets import MIN_CHARACTERS, KnownSecrets
+from tests.tables import table
 
 KEYS = [
     "sk-" + "a" * 20,
@@ -42,15 +42,15 @@ KEYS = [
 FRAMES = ["{}", "key {} refused", '"{}"', "x={}&y", "({})", "Incorrect API key provided: {}.", "'{}',", "{}\n"]
 
 
-@pytest.mark.parametrize("frame", FRAMES)
-@pytest.mark.parametrize("key", KEYS)
+@table("frame", FRAMES)
+@table("key", KEYS)
 def test_a_key_of_a_known_form_is_replaced_wherever_it_stands(key: str, frame: str) -> None:
     shown = redact(frame.format(key))
     assert key not in shown
     assert "REDACTED" in shown
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "shown"),
     [
         ("Authorization: Bearer abc.def-ghi", "Authorization: Bearer [REDACTED]"),
@@ -87,7 +87,7 @@ def test_only_the_value_is_replaced(text: str, shown: str) -> None:
     assert redact(text) == shown
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "f(password=secret)",
@@ -105,15 +105,13 @@ def test_a_short_word_of_code_is_no_password(text: str) -> None:
 BEHIND_ESCAPES = ["\\n", "\\t", "\\r", "\\u000a", "\\\\n", "\\x0a", "%0A", "\x1b[31m"]
 
 
-@pytest.mark.parametrize("escape", BEHIND_ESCAPES)
-@pytest.mark.parametrize(
-    "key", [*KEYS, "token: " + "0123456789abcdef" * 2, "password hunter22x", "--password hunter22x"]
-)
+@table("escape", BEHIND_ESCAPES)
+@table("key", [*KEYS, "token: " + "0123456789abcdef" * 2, "password hunter22x", "--password hunter22x"])
 def test_a_key_behind_an_escape_is_replaced(key: str, escape: str) -> None:
     assert key not in redact(f'{{"a": "x{escape}{key}"}}')
 
 
-@pytest.mark.parametrize("depth", [0, 1, 3, 7])
+@table("depth", [0, 1, 3, 7])
 def test_a_password_in_json_within_json_is_replaced(depth: int) -> None:
     quote = "\\" * depth + '"'
     assert "hunter22" not in redact(f"{quote}password{quote}: {quote}hunter22{quote}")
@@ -131,18 +129,18 @@ PUNCTUATED = [
 PASSWORDS = ["hunter2", "p$ssw*rd1", "Tr0ub4dor&3", "Tr0ub[4]dor", "$ecret99!", "ab]c1def", "k&9*$[x]z"]
 
 
-@pytest.mark.parametrize("frame", PUNCTUATED)
-@pytest.mark.parametrize("password", PASSWORDS)
+@table("frame", PUNCTUATED)
+@table("password", PASSWORDS)
 def test_a_password_is_replaced_to_its_end(frame: str, password: str) -> None:
     assert redact(frame.format(password)) == frame.format(MARKER)
 
 
-@pytest.mark.parametrize("password", ["a(b)c}d{1", "ab,cd;ef12", "kRaOPac.PrOfq", "ab>cd<12;"])
+@table("password", ["a(b)c}d{1", "ab,cd;ef12", "kRaOPac.PrOfq", "ab>cd<12;"])
 def test_in_quotes_a_password_has_any_character(password: str) -> None:
     assert redact(f'"password": "{password}"') == f'"password": "{MARKER}"'
 
 
-@pytest.mark.parametrize("frame", ["token={}", "token: {}", '"token": "{}"'])
+@table("frame", ["token={}", "token: {}", '"token": "{}"'])
 def test_a_token_of_16_letters_and_digits_is_replaced(frame: str) -> None:
     assert redact(frame.format("abcdefgh12345678")) == frame.format(MARKER)
 
@@ -198,7 +196,7 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@table("text", ORDINARY)
 def test_ordinary_prose_and_code_stay(text: str) -> None:
     assert redact(text) == text
 
@@ -238,7 +236,7 @@ def test_a_key_between_spaces_is_never_left(before: str, key: str, after: str) -
     assert key not in redact(f"{before} {key} {after}")
 
 
-@pytest.mark.parametrize(
+@table(
     "unit",
     [
         *(
@@ -296,7 +294,7 @@ def test_values_that_threads_add_at_the_same_time_are_all_known() -> None:
     assert [value for value in values if known.replace(value) != MARKER] == []
 
 
-@pytest.mark.parametrize("value", ["REDACTED", "[REDACTED]", MARKER[:MIN_CHARACTERS]])
+@table("value", ["REDACTED", "[REDACTED]", MARKER[:MIN_CHARACTERS]])
 def test_a_value_that_the_marker_holds_is_not_searched_for(value: str) -> None:
     known = KnownSecrets()
     known.add(value)
@@ -314,7 +312,7 @@ class Unprintable(Exception):
         raise ValueError
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "text"),
     [
         (ValueError("no password=hunter22"), f"no password={MARKER}"),
@@ -344,7 +342,7 @@ ESCAPED = {
 }
 
 
-@pytest.mark.parametrize("text", ESCAPED.values(), ids=ESCAPED)
+@table("text", ESCAPED.values())
 def test_a_secret_is_found_between_escaped_signs(text: str) -> None:
     shown = redact(text)
     assert shown == text.replace("hunter2x", "[REDACTED]")
@@ -353,7 +351,7 @@ def test_a_secret_is_found_between_escaped_signs(text: str) -> None:
         assert redactor.feed(text[:cut]) + redactor.feed(text[cut:]) + redactor.flush() == shown
 
 
-@pytest.mark.parametrize(
+@table(
     "url",
     [
         "https://hooks.slack.com/services/T00000000/B00000000/abcdEFGH1234ijklMNOP5678",

@@ -1,12 +1,11 @@
 """What a URL hides when it is shown, and what of it is a secret."""
 
-import pytest
-
 from sophon.security import hide_url_secrets, query_secrets, redact, url_secrets
 from sophon.settings import Settings
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "secrets"),
     [
         ("postgresql://db/sophon", []),
@@ -21,7 +20,7 @@ def test_password_and_secret_parameters_are_the_secrets_of_a_url(url: str, secre
     assert list(dict.fromkeys(url_secrets(url))) == secrets
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "shown"),
     [
         ("https://host/v1", "https://host/v1"),
@@ -35,7 +34,7 @@ def test_a_url_is_shown_without_user_query_and_fragment(url: str, shown: str) ->
     assert hide_url_secrets(url) == shown
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "found"),
     [
         ("https://h/v1?api-version=2024-10-21", []),

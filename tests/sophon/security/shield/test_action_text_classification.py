@@ -8,6 +8,7 @@ import pytest
 
 from sophon.security.heuristics import Finding
 from sophon.security.shield.action_text_classification import MAX_CHARACTERS, SKIPPED, TOO_LONG, classify_texts
+from tests.tables import table
 
 ATTACK = "an attack of some length"
 
@@ -20,8 +21,8 @@ async def find(action_type: str, payload: Mapping[str, Any], *, is_slow: bool = 
     return cast(Finding, await classify_texts(rate, "block", is_slow=is_slow)(action_type, payload))
 
 
-@pytest.mark.parametrize("is_slow", [False, True])
-@pytest.mark.parametrize("payload", [{"text": ATTACK}, {"steps": [{"do": "x"}, {"do": ATTACK}]}, {ATTACK: 1}])
+@table("is_slow", [False, True])
+@table("payload", [{"text": ATTACK}, {"steps": [{"do": "x"}, {"do": ATTACK}]}, {ATTACK: 1}])
 async def test_the_text_with_the_highest_probability_counts(payload: Mapping[str, Any], is_slow: bool) -> None:
     assert await find("publish", payload, is_slow=is_slow) == Finding("block", 0.9, ("classifier.attack",))
 
@@ -30,7 +31,7 @@ async def test_less_than_the_threshold_is_no_finding() -> None:
     assert await find("publish", {"text": "an ordinary text"}) == Finding()
 
 
-@pytest.mark.parametrize("action_type", sorted(SKIPPED))
+@table("action_type", sorted(SKIPPED))
 async def test_texts_for_people_and_programs_are_not_classified(action_type: str) -> None:
     assert await find(action_type, {"text": ATTACK}) == Finding()
 

@@ -6,13 +6,12 @@ from hypothesis import strategies as st
 
 from sophon.security.heuristics import Finding
 from sophon.security.shield.classifier_contract import find_stricter, read_classification
+from tests.tables import table
 
 FINDING = Finding("escalate", 0.7, ("own.rule",))
 
 
-@pytest.mark.parametrize(
-    ("answer", "severity"), [(0, "allow"), (0.84, "allow"), (0.85, "block"), (1, "block"), (FINDING, "escalate")]
-)
+@table(("answer", "severity"), [(0, "allow"), (0.84, "allow"), (0.85, "block"), (1, "block"), (FINDING, "escalate")])
 def test_a_probability_or_a_finding_counts(answer: object, severity: str) -> None:
     assert read_classification(answer).severity == severity
 

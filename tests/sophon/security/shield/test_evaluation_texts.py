@@ -16,13 +16,14 @@ from sophon.security.shield.evaluation_texts import (
     render_action,
 )
 from sophon.security.shield.verdict_cache import MAX_ENTRIES, SECONDS, VerdictCache
+from tests.tables import table
 
 CANARY = "ab" * 32
 ANSWER = {"decision": "ALLOW", "confidence": 0.9, "reasoning": "ordinary work", "canary": CANARY}
 ALLOWED = Evaluation("ALLOW", 0.9, "ordinary work")
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         (json.dumps(ANSWER), ALLOWED),
@@ -36,7 +37,7 @@ def test_an_answer_is_one_object_in_a_fence_or_without(text: str, expected: Eval
     assert read_evaluation(text, CANARY) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "rule"),
     [
         ("ALLOW", "unreadable"),

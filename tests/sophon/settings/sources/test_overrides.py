@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from sophon.settings.root import load_settings_type
 from sophon.settings.sources.layers import merge_layers
 from sophon.settings.sources.overrides import layers_from_environment, layers_from_pairs
+from tests.tables import table
 
 
 def variables(environment: dict[str, str]) -> dict[str, Any]:
@@ -15,7 +14,7 @@ def variables(environment: dict[str, str]) -> dict[str, Any]:
     return merge_layers(layers)
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "value", "expected"),
     [
         ("SOPHON__AgentExecution__MaxToolIterations", "50", {"AgentExecution": {"MaxToolIterations": 50}}),
@@ -38,7 +37,7 @@ def test_a_variable_names_a_setting_and_holds_json_or_a_text(name: str, value: s
     assert variables({name: value}) == expected
 
 
-@pytest.mark.parametrize("value", ["0123", "123", "1.10", "1e9", "true"])
+@table("value", ["0123", "123", "1.10", "1e9", "true"])
 def test_a_text_stays_as_it_was_typed(value: str):
     found = variables({"SOPHON__Channels__WhatsApp__PhoneNumberId": value, "SOPHON__Channels__Telegram__Token": value})
     assert found == {"Channels": {"WhatsApp": {"PhoneNumberId": value}, "Telegram": {"Token": value}}}
@@ -54,7 +53,7 @@ def test_other_variables_are_not_ours():
     assert variables({"SOPHON_ENVIRONMENT": "x", "SOPHON_TOKEN": "y", "XSOPHON__Hub__Port": "1"}) == {}
 
 
-@pytest.mark.parametrize(
+@table(
     "overrides",
     [["Hub.Port=9"], ["Hub:Port=9"], ["--Hub:Port=9"], ["sophon.hub.port=9"], {"Hub.Port": 9}, {"hub:PORT": "9"}],
 )

@@ -10,9 +10,10 @@ from sophon.errors import SettingsError
 from sophon.settings import Settings
 from sophon.settings.types.field_types import format_duration, parse_duration
 from sophon_hosting.settings.channels import ChannelsSettings
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("00:00:30", timedelta(seconds=30)),
@@ -31,9 +32,7 @@ def test_a_duration_is_read_as_it_is_written(value: timedelta):
     assert parse_duration(format_duration(value)) == value
 
 
-@pytest.mark.parametrize(
-    "value", ["24:00:00", "00:60:00", "00:30", "30", 30, "-00:00:01", "00:00:00", "", None, "PT2H"]
-)
+@table("value", ["24:00:00", "00:60:00", "00:30", "30", 30, "-00:00:01", "00:00:00", "", None, "PT2H"])
 def test_what_is_no_duration_is_told_how_to_write_one(value: object):
     with pytest.raises(SettingsError, match=r'^Approval.Timeout: .*"HH:MM:SS"') as refused:
         Settings.from_mapping({"Approval": {"Timeout": value}})
@@ -50,7 +49,7 @@ def test_ids_of_platforms_may_be_written_as_numbers():
     assert settings.section(ChannelsSettings).telegram.allowed_groups == ("-100",)
 
 
-@pytest.mark.parametrize("address", ["ftp://host", "host:80", "http://", "http://[::1", ""])
+@table("address", ["ftp://host", "host:80", "http://", "http://[::1", ""])
 def test_an_address_is_a_web_address(address: str):
     with pytest.raises(SettingsError, match=r"^Channels.Telegram.ApiBase: .*URL"):
         Settings.from_mapping({"Channels": {"Telegram": {"ApiBase": address}}})
@@ -63,7 +62,7 @@ def test_a_password_in_a_web_address_is_refused_and_not_repeated():
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("path", ["module", "module:", ":function", "my-bot:make", "a..b:c", "a/b.py:c"])
+@table("path", ["module", "module:", ":function", "my-bot:make", "a..b:c", "a/b.py:c"])
 def test_a_factory_is_an_import_path(path: str):
     with pytest.raises(SettingsError, match="is not an import path"):
         Settings.from_mapping({"Chain": {"Factory": path}})

@@ -10,6 +10,7 @@ from sophon.errors import SettingsError
 from sophon.settings import Secret, SecretUrl, Settings, load_settings, redact_settings
 from sophon_hosting.settings.channels import ChannelsSettings
 from sophon_hosting.settings.hub import HubSettings
+from tests.tables import table
 
 HUSH = "hunter2-topsecret"
 
@@ -84,7 +85,7 @@ def test_a_reference_is_shown_as_it_is_written():
     assert Settings.from_mapping(redact_settings(settings)) == settings
 
 
-@pytest.mark.parametrize(
+@table(
     "wrong",
     [
         {"Providers": [{"Id": "a", "Type": "openai", "Keys": HUSH}]},
@@ -111,7 +112,7 @@ def test_no_error_shows_a_secret(wrong: dict[str, object]):
     assert HUSH not in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "shown"),
     [
         ("sqlite:///data/sophon.db", "sqlite:///data/sophon.db"),

@@ -1,12 +1,11 @@
 """Bounds on the copies of one person's conversations."""
 
-import pytest
-
 from sophon.stores.sessions.contract import SessionTotals
 from sophon.stores.sessions.copy_limits import MAX_RECORDS, MAX_SESSIONS, find_excess
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("totals", "records", "problem"),
     [
         (SessionTotals(0, 0), 0, None),

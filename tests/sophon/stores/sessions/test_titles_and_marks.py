@@ -10,6 +10,7 @@ from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionKind, SessionRecord
 from sophon.stores.sessions.provisional_title import provisional_title
 from sophon_hosting.store.runs.contract import Run
+from tests.tables import table
 
 
 def said(text: str, role: str = "user") -> SessionRecord:
@@ -84,7 +85,7 @@ async def test_what_does_not_exist_is_not_marked(store: Store):
         await store.sessions.mark("s", pinned=True)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "title"),
     [
         ("", ""),

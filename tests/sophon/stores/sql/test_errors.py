@@ -4,12 +4,12 @@ import errno
 import sqlite3
 
 import psycopg
-import pytest
 from sqlalchemy.exc import OperationalError
 
 from sophon.errors import StoreError, StoreUnavailable
 from sophon.stores.health import REASONS
 from sophon.stores.sql.errors import find_unavailable_kind, to_runtime_error
+from tests.tables import table
 
 SQLSTATES = {
     "53100": "full",
@@ -67,24 +67,24 @@ def with_code(code: int) -> sqlite3.Error:
     return error
 
 
-@pytest.mark.parametrize(("state", "kind"), SQLSTATES.items())
+@table(("state", "kind"), SQLSTATES.items())
 def test_an_sqlstate_has_its_kind(state: str, kind: str | None) -> None:
     error = type("Reported", (psycopg.Error,), {"sqlstate": state, "__module__": "psycopg.errors"})("message")
     assert find_unavailable_kind(error) == find_unavailable_kind(OperationalError("SELECT 1", {}, error)) == kind
     assert kind is None or kind in REASONS
 
 
-@pytest.mark.parametrize("state", [state for state in SQLSTATES if state not in ("08P01", "XX000")])
+@table("state", [state for state in SQLSTATES if state not in ("08P01", "XX000")])
 def test_the_drivers_own_class_of_an_sqlstate_has_the_same_kind(state: str) -> None:
     assert find_unavailable_kind(psycopg.errors.lookup(state)("message")) == SQLSTATES[state]
 
 
-@pytest.mark.parametrize(("code", "kind"), SQLITE_CODES.items())
+@table(("code", "kind"), SQLITE_CODES.items())
 def test_an_sqlite_code_has_the_kind_of_its_primary_code(code: int, kind: str | None) -> None:
     assert find_unavailable_kind(with_code(code)) == kind
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "kind"),
     [
         (psycopg.OperationalError("lost"), "unreachable"),
@@ -96,7 +96,7 @@ def test_an_error_of_the_driver_without_a_state_is_judged_by_its_class(error: Ex
     assert find_unavailable_kind(error) == kind
 
 
-@pytest.mark.parametrize(
+@table(
     ("number", "kind"),
     [
         (errno.ENOSPC, "full"),

@@ -14,6 +14,7 @@ from sophon.errors import ToolError
 from sophon.testing.virtual_clock import VirtualClock
 from sophon.tools.http.client import HttpLimits, SafeHttpClient
 from sophon.tools.http.ssrf_guard import SsrfBlocked, SsrfGuard
+from tests.tables import table
 
 TLS = Path(__file__).parent / "tls"
 
@@ -152,7 +153,7 @@ async def test_https_names_and_verifies_the_host_and_not_the_address() -> None:
     assert host.names == ["pinned.example.com"]
 
 
-@pytest.mark.parametrize("name", ["other.example.com", "127.0.0.1"])
+@table("name", ["other.example.com", "127.0.0.1"])
 async def test_https_refuses_a_certificate_of_another_name(name: str) -> None:
     serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     serving.load_cert_chain(TLS / "server.pem")
@@ -171,7 +172,7 @@ async def test_https_refuses_an_authority_that_nobody_named() -> None:
             await client().fetch("GET", host.url("pinned.example.com", "/x", "https"))
 
 
-@pytest.mark.parametrize(
+@table(
     "location",
     [
         "http://169.254.169.254/latest/meta-data/",
@@ -209,7 +210,7 @@ async def test_a_redirect_is_followed_and_the_answer_names_the_last_hop() -> Non
     assert host.seen[1].headers["host"] == f"b.example.com:{host.port}"
 
 
-@pytest.mark.parametrize(
+@table(
     ("status", "method", "then"),
     [
         (301, "POST", "GET"),
@@ -333,7 +334,7 @@ async def test_an_answer_that_is_no_http_is_a_clear_error() -> None:
             await client().fetch("GET", host.url("127.0.0.1", "/x"))
 
 
-@pytest.mark.parametrize("method", ["CONNECT", "TRACE", "GET /x", "", "GET\r\nHost: b"])
+@table("method", ["CONNECT", "TRACE", "GET /x", "", "GET\r\nHost: b"])
 async def test_a_strange_method_never_reaches_the_network(method: str) -> None:
     names = Lookups()
     with pytest.raises(ToolError, match="method"):

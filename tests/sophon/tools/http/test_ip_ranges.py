@@ -3,9 +3,10 @@
 import pytest
 
 from sophon.tools.http.ip_ranges import explain_blocked_address, parse_address
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         *("0.0.0.0", "0.255.255.255", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.127.255.255", "127.0.0.1"),
@@ -30,7 +31,7 @@ def test_an_address_that_is_not_public_is_refused(text: str) -> None:
     assert explain_blocked_address(parse_address(text))
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         *("1.0.0.0", "1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0"),
@@ -56,7 +57,7 @@ def test_a_public_address_passes_up_to_the_border(text: str) -> None:
     assert explain_blocked_address(parse_address(text)) is None
 
 
-@pytest.mark.parametrize(
+@table(
     "text", ["", "x", "127.1", "0177.0.0.1", "0x7f.0.0.1", "2130706433", "1.2.3.4.5", "::ffff:127.0.0.1.2", "1.2.3.4/8"]
 )
 def test_a_legacy_spelling_is_no_address(text: str) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sophon.errors import ToolError
 from sophon.tools.http.client import decode_body, read_limited_body
+from tests.tables import table
 
 # Set here, while pytest collects: tests/conftest.py marks too late for tables and for hypothesis.
 pytestmark = pytest.mark.anyio
@@ -49,13 +50,13 @@ async def test_gzip_that_is_none_is_a_clear_error() -> None:
         await read_limited_body(in_pieces(b"plain text", 64), "gzip", 100)
 
 
-@pytest.mark.parametrize("packing", ["br", "deflate", "gzip, gzip", "zstd"])
+@table("packing", ["br", "deflate", "gzip, gzip", "zstd"])
 async def test_a_packing_that_was_not_asked_for_is_refused(packing: str) -> None:
     with pytest.raises(ToolError, match="only gzip"):
         await read_limited_body(in_pieces(b"x", 1), packing, 100)
 
 
-@pytest.mark.parametrize(
+@table(
     ("body", "content_type", "text"),
     [
         (b"gr\xc3\xbcezi", "", "grüezi"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sophon.errors import SettingsError
 from sophon.tools.http.ssrf_guard import SsrfBlocked, SsrfGuard, Target, resolve_system_addresses
+from tests.tables import table
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[3] / "cases" / "ssrf.json").read_text())
 PUBLIC = "93.184.216.34"
@@ -48,7 +49,7 @@ async def walk(guard: SsrfGuard, url: str, redirects: list[str]) -> Target:
     return target
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+@table("case", CASES)
 async def test_the_shared_case_file_holds(case: dict[str, Any]) -> None:
     names = Names(case["resolves"])
     guard = SsrfGuard(names, case["policy"].get("allow_cidrs", ()))
@@ -84,7 +85,7 @@ async def test_the_first_answer_counts_whatever_a_second_look_up_would_say() -> 
     assert names.asked["rebind.example.com"] == 1
 
 
-@pytest.mark.parametrize(
+@table(
     "answers",
     [
         [],
@@ -114,7 +115,7 @@ async def test_one_bad_answer_refuses_all(answers: list[str]) -> None:
     assert blocked.value.stage == "resolve"
 
 
-@pytest.mark.parametrize("error", [OSError("no such name"), KeyError("x"), UnicodeError("label"), TimeoutError()])
+@table("error", [OSError("no such name"), KeyError("x"), UnicodeError("label"), TimeoutError()])
 async def test_a_resolver_that_fails_closes_the_door(error: Exception) -> None:
     async def resolve(host: str) -> list[str]:
         raise error
@@ -125,7 +126,7 @@ async def test_a_resolver_that_fails_closes_the_door(error: Exception) -> None:
     assert blocked.value.__cause__ is error
 
 
-@pytest.mark.parametrize(
+@table(
     ("location", "url"),
     [
         ("/next", "https://start.example.com/next"),
@@ -141,7 +142,7 @@ async def test_a_redirect_to_a_public_place_is_followed(location: str, url: str)
     assert followed == url
 
 
-@pytest.mark.parametrize(
+@table(
     "location",
     [
         "http://169.254.169.254/",
@@ -184,7 +185,7 @@ async def test_a_redirect_back_to_the_first_host_is_looked_up_again() -> None:
     assert names.asked["start.example.com"] == 2
 
 
-@pytest.mark.parametrize(
+@table(
     ("cidr", "url"),
     [
         ("192.168.1.10/32", "http://192.168.1.10/"),
@@ -202,7 +203,7 @@ async def test_the_allow_list_opens_what_it_lists(cidr: str, url: str) -> None:
     assert await SsrfGuard(allow_cidrs=[cidr]).check(url)
 
 
-@pytest.mark.parametrize(
+@table(
     ("cidr", "url"),
     [
         ("192.168.1.10/32", "http://192.168.1.11/"),

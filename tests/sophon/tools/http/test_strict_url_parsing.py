@@ -3,6 +3,7 @@
 import pytest
 
 from sophon.tools.http.strict_url_parsing import InvalidUrl, UrlOrigin, explain_private_name, parse_origin
+from tests.tables import table
 
 ODD_NUMBERS = [
     *("2130706433", "3232235777", "0x7f000001", "0X7F000001", "017700000001", "0177.0.0.1", "0x7f.0.0.1", "127.1"),
@@ -62,13 +63,13 @@ ODD_TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("host", [*ODD_NUMBERS, *ODD_TEXTS])
+@table("host", [*ODD_NUMBERS, *ODD_TEXTS])
 def test_a_host_in_an_odd_spelling_is_refused(host: str) -> None:
     with pytest.raises(InvalidUrl):
         parse_origin(f"http://{host}/")
 
 
-@pytest.mark.parametrize(
+@table(
     "url",
     [
         *(
@@ -162,7 +163,7 @@ def test_a_url_that_readers_read_differently_is_refused(url: str) -> None:
         parse_origin(url)
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "origin"),
     [
         ("http://example.com", ("http", "example.com", 80)),
@@ -198,7 +199,7 @@ def test_a_plain_url_is_read_as_the_client_reads_it(url: str, origin: tuple[str,
     assert parse_origin(url) == UrlOrigin(*origin, is_address=False)
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "host"),
     [
         ("http://8.8.8.8/", "8.8.8.8"),
@@ -212,7 +213,7 @@ def test_a_literal_is_known_as_one(url: str, host: str) -> None:
     assert parse_origin(url) == UrlOrigin("http", host, 80, is_address=True)
 
 
-@pytest.mark.parametrize(
+@table(
     "host",
     [
         *(
@@ -245,7 +246,7 @@ def test_a_private_name_is_known_without_a_look_up(host: str) -> None:
     assert explain_private_name(host)
 
 
-@pytest.mark.parametrize(
+@table(
     "host",
     [
         *("example.com", "notlocalhost.com", "localhost.example.com"),

@@ -6,9 +6,10 @@ from sophon.models.offline.intent import IntentInput
 from sophon.models.offline.intents.arithmetic import extract_expression
 from sophon.models.offline.intents.registry import match_intent
 from sophon.tools.tool import Risk, tool
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("clause", "found"),
     [
         ("What is 17 * 23", "17 * 23"),
@@ -39,7 +40,7 @@ def test_arithmetic_is_found_in_symbols_and_in_words(clause: str, found: str | N
     assert extract_expression(clause) == found
 
 
-@pytest.mark.parametrize(
+@table(
     ("clause", "name", "arguments"),
     [
         ("what day is it", "datetime.now", {}),
@@ -79,7 +80,7 @@ def test_a_clause_calls_for_a_tool(clause: str, name: str, arguments: dict[str, 
     assert (found[1].tool, found[1].arguments) == (name, arguments)
 
 
-@pytest.mark.parametrize(
+@table(
     "clause",
     ["Run a marathon", "Tell me a joke", "What is the capital of France?", "I went for a run", "forget it", "thanks"],
 )
@@ -99,7 +100,7 @@ def poll(job: str) -> str:
     return "running"
 
 
-@pytest.mark.parametrize(
+@table(
     ("clause", "name", "arguments"),
     [
         (

@@ -1,13 +1,13 @@
 """How a text is cut into clauses."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.models.offline.language.clauses import MAX_CLAUSES, split_clauses
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "clauses"),
     [
         ("What is 17 * 23, and what day is it today?", ["What is 17 * 23", "what day is it today?"]),

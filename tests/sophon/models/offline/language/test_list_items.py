@@ -1,11 +1,10 @@
 """A list in a result of a step is one sentence of a summary."""
 
-import pytest
-
 from sophon.models.offline.language.summaries import join_list_items, summarise_texts
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "joined"),
     [
         ("About cats:\n- One.\n- Two.\n- One.", "About cats: One; Two."),

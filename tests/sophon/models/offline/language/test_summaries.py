@@ -1,7 +1,5 @@
 """Summaries, compactions and titles."""
 
-import pytest
-
 from sophon.attachments import Attachment
 from sophon.messages import Message
 from sophon.models.offline.language.summaries import (
@@ -11,6 +9,7 @@ from sophon.models.offline.language.summaries import (
     summarise_texts,
 )
 from sophon.turn.attached_files import fence_file
+from tests.tables import table
 
 PETS = "Cats are small. Dogs are big. Cats and dogs are pets. The moon is far away."
 
@@ -19,7 +18,7 @@ def test_the_sentences_that_say_most_stay_in_their_order() -> None:
     assert extract_key_sentences(PETS, 2) == ["Cats are small.", "Cats and dogs are pets."]
 
 
-@pytest.mark.parametrize(
+@table(
     ("clause", "lines"),
     [("Summarise it in two steps", 2), ("in 4 points", 4), ("Summarise", 1), ("in one sentence", 1)],
 )
@@ -89,7 +88,7 @@ def test_a_compaction_reads_the_elements_of_the_context_window() -> None:
     assert "<message" not in text
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("Please tell me what the weather in Paris is like", "Tell me what the weather in"),

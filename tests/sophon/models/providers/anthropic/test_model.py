@@ -35,6 +35,7 @@ from sophon.models.providers.anthropic.response import ResponseAccumulator
 from sophon.models.providers.http.sse import SseDecoder
 from sophon.models.reply_size import MAX_PIECES, ReplySize
 from sophon.testing import EventRecorder, VirtualClock
+from tests.tables import table
 
 
 def sse(kind: str, **fields: Any) -> bytes:
@@ -185,7 +186,7 @@ async def test_the_request_names_the_version_and_carries_the_key_in_its_own_head
     assert seen.body["stream"] is True
 
 
-@pytest.mark.parametrize(
+@table(
     ("base", "url"),
     [
         ("https://h", "https://h/v1/messages"),

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import orjson
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from sophon.models.model import ModelInfo, ModelRequest, Purpose
 from sophon.models.providers.anthropic.messages import FIRST_MESSAGE, call_id_to_wire
 from sophon.models.providers.anthropic.request import MARK, RequestWriter, accepts_temperature
 from sophon.tools.tool import Tool, tool
+from tests.tables import table
 
 INFO = ModelInfo("claude-sonnet-4-6", "anthropic", max_output_tokens=64_000)
 
@@ -140,12 +140,12 @@ def test_a_request_without_tools_has_none() -> None:
     assert not {"tools", "tool_choice", "stream", "temperature", "system"} & write(Message("user", "Hi")).keys()
 
 
-@pytest.mark.parametrize(("limit", "sent"), [(4096, 4096), (100_000, 64_000)])
+@table(("limit", "sent"), [(4096, 4096), (100_000, 64_000)])
 def test_the_output_limit_is_at_most_the_models(limit: int, sent: int) -> None:
     assert write(Message("user", "Hi"), max_tokens=limit)["max_tokens"] == sent
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "accepted"),
     [
         ("claude-3-5-haiku-latest", True),
@@ -164,7 +164,7 @@ def test_a_temperature_is_sent_to_models_that_accept_one(name: str, accepted: bo
     assert accepts_temperature(name) is accepted
 
 
-@pytest.mark.parametrize("call_id", ["", "functions.time:0", "a b", "ä", "x" * 200])
+@table("call_id", ["", "functions.time:0", "a b", "ä", "x" * 200])
 def test_an_id_of_another_provider_becomes_one_that_is_accepted(call_id: str) -> None:
     sent = call_id_to_wire(call_id)
     assert sent.replace("-", "_").replace("_", "a").isalnum()
@@ -224,7 +224,7 @@ def test_each_request_reads_what_the_one_before_it_has_written() -> None:
     assert len(marks(before)) == 4
 
 
-@pytest.mark.parametrize("purpose", ["vote", "title", "compaction", "plan"])
+@table("purpose", ["vote", "title", "compaction", "plan"])
 def test_a_single_question_writes_only_what_others_share(purpose: Purpose) -> None:
     body = write(Message("system", "Be brief"), Message("user", "Hi"), purpose=purpose)
     assert marks(body) == [text("Be brief") | {"cache_control": MARK}]

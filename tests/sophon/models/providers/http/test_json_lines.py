@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sophon.errors import ResponseTooLarge
 from sophon.models.providers.http.json_lines import JsonLinesDecoder
+from tests.tables import table
 
 VALUES: list[Any] = [{"a": 1}, {}, {"text": "Grüße 🐈\n"}, [1, 2], "x", None]
 
@@ -35,9 +36,7 @@ def test_lines_come_out_whole_wherever_the_network_cut_them(
     assert decoder.flush() == []
 
 
-@pytest.mark.parametrize(
-    "pieces", [[b"x" * 101], [b"x" * 60] * 2, [b"a\n" + b"x" * 101], [b"x" * 60, b"x" * 60 + b"\n"]]
-)
+@table("pieces", [[b"x" * 101], [b"x" * 60] * 2, [b"a\n" + b"x" * 101], [b"x" * 60, b"x" * 60 + b"\n"]])
 def test_a_line_beyond_the_limit_is_refused(pieces: list[bytes]) -> None:
     decoder = JsonLinesDecoder(100)
     for piece in pieces[:-1]:

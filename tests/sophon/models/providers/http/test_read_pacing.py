@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from sophon.models.providers.byte_timeout import ByteTimeout
 from sophon.models.providers.http.event_stream import MAX_READ_BYTES, START_SECONDS, TICK_SECONDS, EventStream
 from sophon.models.providers.http.sse import SseDecoder
 from tests.loop_time import LoopTime
+from tests.tables import table
 
 EVENT = b"data: x\n\n"
 
@@ -86,7 +85,7 @@ async def read_on(stream: Any, time: LoopTime) -> None:
                 await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize("size", [MAX_READ_BYTES, 4 * MAX_READ_BYTES])
+@table("size", [MAX_READ_BYTES, 4 * MAX_READ_BYTES])
 async def test_a_stream_in_full_flow_never_waits(size: int) -> None:
     stream = Stream(EVENT * (size // len(EVENT) + 1))
     with LoopTime() as time:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from sophon.errors import ResponseTooLarge
 from sophon.models.providers.http.sse import MAX_EVENT_BYTES, SseDecoder
+from tests.tables import table
 
 EVENTS = [b'{"a": 1}', "Grüße 🐈".encode(), b"[DONE]", b""]
 
@@ -79,7 +80,7 @@ def test_all_events_of_a_read_are_returned_at_once() -> None:
     assert SseDecoder().feed(b"data: a\n\ndata: b\n\ndata: c\n\n") == [b"a", b"b", b"c"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "events"),
     [
         (b"data:tight\n\n", [b"tight"]),
@@ -106,7 +107,7 @@ def test_a_line_without_end_is_given_up() -> None:
         stream.feed(b"x" * (MAX_EVENT_BYTES + 1))
 
 
-@pytest.mark.parametrize("line", [b"data: 0123456789\n", b"data: "])
+@table("line", [b"data: 0123456789\n", b"data: "])
 def test_an_event_of_many_lines_or_chunks_has_the_same_limit(line: bytes) -> None:
     stream = SseDecoder(100)
 

@@ -22,6 +22,7 @@ from sophon.models.providers.ollama.model import OllamaModel, chat_url
 from sophon.models.providers.ollama.request import OllamaOptions
 from sophon.models.providers.ollama.response import ResponseAccumulator
 from sophon.testing import VirtualClock
+from tests.tables import table
 
 
 def line(content: str = "", **more: Any) -> bytes:
@@ -203,7 +204,7 @@ async def test_reasoning_between_tags_is_no_text(model: Any, server: Any, kit: A
     assert (response.text, response.reasoning) == ("Four.", "2 + 2")
 
 
-@pytest.mark.parametrize(
+@table(
     ("base", "url"),
     [
         ("http://h:11434", "http://h:11434/api/chat"),

@@ -9,6 +9,7 @@ from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest
 from sophon.models.providers.http.endpoint import extend_path
 from sophon.models.providers.openai.model import OpenAIModel
+from tests.tables import table
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ async def test_a_whole_answer_in_place_of_a_stream_is_heard_in_one_piece(model: 
     assert (response.text, heard) == ("Good day", ["Good day"])
 
 
-@pytest.mark.parametrize(
+@table(
     ("base", "url"),
     [
         ("https://h/v1", "https://h/v1/chat/completions"),

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from sophon.messages import Message, Reasoning, ToolCall
 from sophon.models.providers.openai.reasoning import ReasoningAccumulator, fields_to_return
+from tests.tables import table
 
 CALLS = [ToolCall("c", "look")]
 
@@ -17,7 +16,7 @@ def accumulate(*deltas: dict[str, Any], is_whole: bool = False) -> ReasoningAccu
     return accumulator
 
 
-@pytest.mark.parametrize(
+@table(
     ("deltas", "text", "fields"),
     [
         ([{"content": "x"}], "", {}),
@@ -68,7 +67,7 @@ HINT = Message("user", "hint", origin="hint")
 RESULT = Message("tool", "seen", tool_call_id="c")
 
 
-@pytest.mark.parametrize(
+@table(
     ("messages", "returned"),
     [
         ([Message("user", "a"), reply(), RESULT], {1: {"reasoning_content": "hm"}}),

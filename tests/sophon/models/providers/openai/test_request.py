@@ -1,8 +1,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest
 from sophon.models.providers.openai.dialect import OpenAIDialect, dialect_for_model
@@ -13,12 +11,13 @@ from sophon.models.providers.openai.request import (
     tool_names_by_wire_name,
 )
 from sophon.tools.tool import tool
+from tests.tables import table
 
 INFO = ModelInfo("small", "p")
 PLAIN, REASONING = OpenAIDialect(), OpenAIDialect("max_completion_tokens", accepts_temperature=False)
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "dialect"),
     [
         ("gpt-4o-mini", PLAIN),
@@ -37,7 +36,7 @@ def test_reasoning_models_are_known_by_their_names(name: str, dialect: OpenAIDia
     assert dialect_for_model(name) == dialect
 
 
-@pytest.mark.parametrize(
+@table(
     ("message", "shape"),
     [
         (Message("system", "x"), {"role": "system", "content": "x"}),

@@ -13,6 +13,7 @@ from sophon.models.model import AttemptOutput, ModelResponse
 from sophon.models.providers.openai.response_accumulator import ResponseAccumulator, parse_json_object
 from sophon.models.providers.openai.tool_call_assembly import parse_tool_arguments
 from sophon.models.providers.provider_http_error import ProviderHttpError
+from tests.tables import table
 
 
 def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def test_a_half_pair_at_the_very_end_becomes_a_question_mark() -> None:
     assert assembled(chunk(content="cat \ud83d"), chunk(finish="stop")).text == "cat ?"
 
 
-@pytest.mark.parametrize(
+@table(
     "pieces",
     [
         [piece('{"a":', index=0, id="x", name="f"), piece("1}", index=0), piece('{"a":2}', index=1, id="y", name="g")],
@@ -67,7 +68,6 @@ def test_a_half_pair_at_the_very_end_becomes_a_question_mark() -> None:
             piece('{"a":1}', index=0),
         ],
     ],
-    ids=["as OpenAI", "no index", "always index 0", "id repeated", "arguments as an object", "interleaved"],
 )
 def test_calls_are_told_apart_however_a_provider_numbers_them(pieces: list[dict[str, Any]]) -> None:
     response = assembled(*pieces, chunk(finish="tool_calls"))
@@ -96,7 +96,7 @@ SAME_ID = [
 ]
 
 
-@pytest.mark.parametrize("pieces", SAME_ID, ids=range(len(SAME_ID)))
+@table("pieces", SAME_ID)
 def test_calls_that_share_an_id_are_never_merged(pieces: list[dict[str, Any]]) -> None:
     response = assembled(*pieces, chunk(finish="tool_calls"))
     calls = {(call.name, call.arguments["a"], call.malformed) for call in response.tool_calls}
@@ -109,7 +109,7 @@ def test_calls_of_different_tools_that_share_an_id_are_never_merged() -> None:
     assert [call.name for call in assembled(*pieces, chunk(finish="tool_calls")).tool_calls] == ["f", "g"]
 
 
-@pytest.mark.parametrize("index", [0, None])
+@table("index", [0, None])
 def test_a_header_that_is_repeated_at_the_end_begins_no_call(index: int | None) -> None:
     numbered = {} if index is None else {"index": index}
     pieces = [piece('{"a":1}', id="x", name="f", **numbered), piece(id="x", name="f", **numbered)]
@@ -124,7 +124,7 @@ def test_calls_without_ids_and_indexes_are_one_each() -> None:
     assert [(call.id, call.name) for call in response.tool_calls] == [("", "f"), ("", "g")]
 
 
-@pytest.mark.parametrize(
+@table(
     ("reason", "finish"),
     [
         ("stop", "stop"),
@@ -138,7 +138,7 @@ def test_finish_reasons_are_brought_to_three(reason: str, finish: str) -> None:
     assert assembled(chunk(content="x"), chunk(finish=reason)).finish_reason == finish
 
 
-@pytest.mark.parametrize(("reason", "kind"), [("content_filter", BadRequest), ("error", ProviderUnavailable)])
+@table(("reason", "kind"), [("content_filter", BadRequest), ("error", ProviderUnavailable)])
 def test_an_answer_that_was_stopped_is_an_error(reason: str, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         assembled(chunk(content="x"), chunk(finish=reason))
@@ -156,7 +156,7 @@ def test_a_whole_answer_needs_no_finish_reason_and_a_stream_does() -> None:
         assembled(chunk(content="x"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("usage", "read"),
     [
         (None, None),
@@ -180,7 +180,7 @@ def test_usage_is_what_was_counted_or_nothing(usage: Any, read: Usage | None) ->
     assert assembled(chunk(finish="stop"), {"choices": [], "usage": usage}).usage == read
 
 
-@pytest.mark.parametrize("finish", ["content_filter", "error", None])
+@table("finish", ["content_filter", "error", None])
 def test_what_arrived_is_noted_for_an_answer_that_fails(finish: str | None) -> None:
     output = AttemptOutput()
     assembly = ResponseAccumulator(output)
@@ -219,7 +219,7 @@ def test_an_answer_in_another_shape_is_the_providers_fault(
     assert "Error(" in caplog.text
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "status"),
     [("boom", 502), ({"message": "boom", "code": 429}, 429), ({"message": "boom", "code": "x"}, 502)],
 )
@@ -248,7 +248,7 @@ def test_arguments_nested_without_end_are_malformed() -> None:
     assert parse_tool_arguments("[" * 100_000)[1] is not None
 
 
-@pytest.mark.parametrize("data", [b"", b"<html>", b"[1]", b"{", b"\xff", b"[" * 100_000])
+@table("data", [b"", b"<html>", b"[1]", b"{", b"\xff", b"[" * 100_000])
 def test_what_is_no_object_is_the_providers_fault(data: bytes) -> None:
     with pytest.raises(ProviderUnavailable, match="not a JSON object"):
         parse_json_object(data)

@@ -1,8 +1,7 @@
 """Reasoning between tags in the text of a model."""
 
-import pytest
-
 from sophon.models.providers.openai.think_tags import ThinkTagScanner
+from tests.tables import table
 
 CASES = [
     ("plain", "plain", ""),
@@ -20,8 +19,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 1000])
-@pytest.mark.parametrize(("text", "visible", "reasoning"), CASES)
+@table("size", [1, 2, 5, 1000])
+@table(("text", "visible", "reasoning"), CASES)
 def test_a_block_at_the_beginning_is_reasoning_wherever_the_text_is_cut(
     text: str, visible: str, reasoning: str, size: int
 ) -> None:

@@ -5,7 +5,6 @@ import sys
 from collections import Counter
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from sophon.models.providers.openai.tool_call_assembly import (
     ToolCallDelta,
     parse_tool_arguments,
 )
+from tests.tables import table
 
 LARGE = json.dumps({"text": "}" * 100_000})
 """100 kB of which almost every character looks like the end."""
@@ -29,7 +29,7 @@ def assemble(text: str, *, is_repeated: bool) -> ToolCallAssembler:
     return assembler
 
 
-@pytest.mark.parametrize("is_repeated", [False, True])
+@table("is_repeated", [False, True])
 def test_a_large_object_in_single_characters_is_joined_and_parsed_once(is_repeated: bool) -> None:
     counted: Counter[str] = Counter()
 
@@ -49,7 +49,7 @@ def test_a_large_object_in_single_characters_is_joined_and_parsed_once(is_repeat
     assert counted["join"] <= 2
 
 
-@pytest.mark.parametrize("is_repeated", [False, True])
+@table("is_repeated", [False, True])
 def test_no_delta_joins_what_came_before(is_repeated: bool) -> None:
     joined = 0
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.models.providers.openai.tool_schema import FORMATS, KEPT_KEYWORDS, MAX_SCHEMAS, to_openapi_function
 from sophon.services import Services
+from tests.tables import table
 
 ALLOWED = {*KEPT_KEYWORDS, "type", "enum", "format", "items", "properties", "required", "anyOf"}
 
@@ -19,7 +19,7 @@ def converted(schema: dict[str, Any], **root: Any) -> dict[str, Any]:
     return value
 
 
-@pytest.mark.parametrize(
+@table(
     ("schema", "expected"),
     [
         ({"type": "integer", "exclusiveMinimum": 0}, {"type": "integer", "minimum": 1}),
@@ -89,7 +89,7 @@ def test_all_of_is_one_object_with_the_properties_of_each() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@table(
     "schema",
     [
         {"$ref": "#/$defs/Self"},
@@ -129,7 +129,7 @@ def assert_is_in_subset(schema: Any) -> None:
         assert_is_in_subset(each)
 
 
-@pytest.mark.parametrize("tool", Services().registry, ids=lambda tool: tool.name)
+@table("tool", Services().registry)
 def test_every_built_in_tool_is_in_the_subset(tool: Any) -> None:
     assert_is_in_subset(to_openapi_function(tool.definition).get("parameters", {"type": "object"}))
 
