@@ -1,16 +1,14 @@
 """The web page in headless Chromium, before a real host on loopback."""
 
 import asyncio
-import subprocess
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright, expect
 
 from sophon import Services
 from sophon.models.model import Model
@@ -43,74 +41,72 @@ class Served:
                 await asyncio.sleep(0.01)
 
 
-@pytest.fixture(scope="session")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a browser of this test run listens."""
+@pytest.fixture(scope="package")
+async def browser() -> AsyncIterator[Browser]:
+    """One browser for all tests of the page, and one driver, which takes half a second to start."""
     program = browser_program()
     if program is None:
         missing("needs Chromium: the tests of the web page")
     if not is_page_built():
         missing("needs the web page: make page")
-    profile = tmp_path_factory.mktemp("chromium")
-    with (profile / "log").open("w") as log:
-        process = subprocess.Popen([str(program), *SWITCHES, f"--user-data-dir={profile}"], stdout=log, stderr=log)
-    try:
-        yield f"http://127.0.0.1:{port_of(profile)}"
-    finally:
-        process.kill()
-        process.wait()
-
-
-def port_of(profile: Path) -> int:
-    """Where the browser of a profile listens, once it does."""
-    told = profile / "DevToolsActivePort"
-    deadline = time.monotonic() + PATIENCE_MS / 1000
-    while not told.exists() or not told.read_text():
-        assert time.monotonic() < deadline, (profile / "log").read_text()
-        time.sleep(0.02)
-    return int(told.read_text().split()[0])
-
-
-@pytest.fixture(scope="module")
-async def browser(chromium: str) -> AsyncIterator[Browser]:
-    """The driver, which takes half a second to start: one for the tests of a file, which share its event loop."""
     async with async_playwright() as playwright:
-        yield await playwright.chromium.connect_over_cdp(chromium)
+        browser = await playwright.chromium.launch(executable_path=program, args=SWITCHES)
+        yield browser
+        await browser.close()
 
 
-@pytest.fixture
-async def look(browser: Browser, host: Callable[..., Any]) -> AsyncIterator[Callable[..., Any]]:
-    """Opens an address in a browser of its own; a page that complains of anything fails the test.
+class Pages:
+    """Opens addresses, each in a browser context of its own, and notes what the pages complain of."""
 
-    It is closed before the host is, which it would miss.
-    """
-    contexts: list[BrowserContext] = []
-    complaints: list[str] = []
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._contexts: list[BrowserContext] = []
+        self.complaints: list[str] = []
+        """Errors; a test in which the host goes away clears them."""
+        self.expected: set[int] = set()
+        """Status codes, which the browser notes when it likes."""
 
-    async def open_page(url: str, *, context: BrowserContext | None = None, **options: Any) -> Page:
+    async def __call__(self, url: str, *, context: BrowserContext | None = None, **options: Any) -> Page:
         if context is None:
-            context = await browser.new_context(**{"viewport": {"width": 1200, "height": 800}, **options})
-            contexts.append(context)
+            context = await self._browser.new_context(**{"viewport": {"width": 1200, "height": 800}, **options})
+            self._contexts.append(context)
         page = await context.new_page()
         page.set_default_timeout(PATIENCE_MS)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on(
-            "console", lambda said: complaints.append(f"{said.text} {said.location}") if said.type == "error" else None
-        )
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", self._note)
         await page.goto(url)
         return page
 
-    expected: set[int] = set()
-    open_page.complaints = complaints  # type: ignore[attr-defined] # for tests in which the host goes away
-    open_page.expected = expected  # type: ignore[attr-defined] # status codes, which the browser notes when it likes
-    yield open_page
-    for context in contexts:
-        await context.close()
-    assert [each for each in complaints if not any(f"a status of {status} " in each for status in expected)] == []
+    def _note(self, said: ConsoleMessage) -> None:
+        if said.type == "error":
+            self.complaints.append(f"{said.text} {said.location}")
+
+    def check(self) -> None:
+        """A page that complains of anything fails its test."""
+        complaints, expected = list(self.complaints), [f"a status of {status} " for status in self.expected]
+        self.complaints.clear()
+        self.expected.clear()
+        assert [each for each in complaints if not any(status in each for status in expected)] == []
+
+    async def close(self) -> None:
+        for context in self._contexts:
+            await context.close()
 
 
 @pytest.fixture
-async def host(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
+async def look(browser: Browser, host: Callable[..., Any]) -> AsyncIterator[Pages]:
+    """Opens pages of one test. They are closed before the host is, which they would miss."""
+    pages = Pages(browser)
+    yield pages
+    await pages.close()
+    pages.check()
+
+
+Start = Callable[..., Awaitable[Served]]
+
+
+@asynccontextmanager
+async def open_hosts(files: Path) -> AsyncGenerator[Start]:
     """Starts hosts in this process."""
     async with AsyncExitStack() as stack:
 
@@ -130,7 +126,7 @@ async def host(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
                 settings={
                     "Planning": {"Mode": "Never"},
                     "AgentExecution": {"Titles": False},
-                    "Tools": {"FilesRoot": str(tmp_path / "files")},
+                    "Tools": {"FilesRoot": str(files)},
                     **settings,
                 },
                 store=SqlHostStore("memory://"),
@@ -142,3 +138,48 @@ async def host(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
             return Served(site, address.url, brain)
 
         yield start
+
+
+@pytest.fixture
+async def host(tmp_path: Path) -> AsyncIterator[Start]:
+    """Starts hosts of one test."""
+    async with open_hosts(tmp_path / "files") as start:
+        yield start
+
+
+@dataclass
+class Shared:
+    """A host, and a page of it that stays open from one test to the next."""
+
+    served: Served
+    pages: Pages
+    page: Page
+
+
+@pytest.fixture(scope="module")
+async def shared(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shared]:
+    """The host of those tests of a file that need no settings, and its page: each test begins a conversation."""
+    pages = Pages(browser)
+    async with open_hosts(tmp_path_factory.mktemp("files")) as start:
+        served = await start()
+        yield Shared(served, pages, await pages(served.url))
+        await pages.close()
+
+
+@pytest.fixture
+async def served(shared: Shared) -> AsyncIterator[Served]:
+    """The shared host."""
+    shared.served.brain.begin()
+    yield shared.served
+    shared.served.brain.gate.set()
+
+
+@pytest.fixture
+async def page(shared: Shared, served: Served) -> AsyncIterator[Page]:
+    """The shared page, with a new conversation."""
+    page = shared.page
+    await page.goto(f"{served.url}/#/new")
+    await expect(page.locator(".welcome")).to_be_visible()
+    await expect(page.locator(".turn")).to_have_count(0)
+    yield page
+    shared.pages.check()

@@ -14,18 +14,7 @@ from sophon import ModelRequest, ModelResponse, Risk, ToolCall, tool
 from sophon.errors import BadRequest
 from sophon.testing import FunctionModel
 
-SWITCHES = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--remote-debugging-port=0",
-)
+SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic")
 TEA = "First find the leaves, then read the recipe, build a fire and finally write down how it went"
 """Too much for one step."""
 
@@ -64,6 +53,10 @@ class Brain(FunctionModel):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(self.think, name="brain", **{"stream": 400, "prices": (1.0, 2.0), **options})
+        self.begin()
+
+    def begin(self) -> None:
+        """Close the gate, for another test."""
         self.gate = asyncio.Event()
         self.reached = asyncio.Event()
 
@@ -159,8 +152,9 @@ def missing(what: str) -> None:
 
 
 def browser_program() -> str | None:
-    """Chromium, where this machine has it."""
-    return shutil.which("chromium") or shutil.which("google-chrome")
+    """Chromium, where this machine has it; without any window it takes half the time."""
+    names = ("chromium-headless-shell", "chromium", "google-chrome")
+    return next((found for name in names if (found := shutil.which(name))), None)
 
 
 async def write(page: Page, text: str) -> None:

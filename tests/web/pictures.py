@@ -105,8 +105,7 @@ async def main(names: Sequence[str] = tuple(PICTURES)) -> None:
     """All of them, or some."""
     IMAGES.mkdir(exist_ok=True)
     async with async_playwright() as playwright:
-        switches = [each for each in SWITCHES if "debugging" not in each]
-        browser = await playwright.chromium.launch(executable_path=browser_program(), args=switches)
+        browser = await playwright.chromium.launch(executable_path=browser_program(), args=SWITCHES)
         for name in names:
             await taken(browser, name)
         await browser.close()
@@ -142,8 +141,7 @@ async def take_views(folder: Path) -> None:
     address = bind_address("127.0.0.1", 0)
     await site.start(address)
     async with async_playwright() as playwright:
-        switches = [each for each in SWITCHES if "debugging" not in each]
-        browser = await playwright.chromium.launch(executable_path=browser_program(), args=switches)
+        browser = await playwright.chromium.launch(executable_path=browser_program(), args=SWITCHES)
         for size, options in {**SIZES, **GERMAN_SIZES}.items():
             for scheme in ("light", "dark") if size in SIZES else ("light",):
                 context = await browser.new_context(color_scheme=scheme, reduced_motion="reduce", **options)

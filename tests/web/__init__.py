@@ -1,0 +1,1 @@
+"""The web page in a browser: a package, so that its tests share one."""
