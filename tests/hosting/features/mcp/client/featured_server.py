@@ -4,6 +4,7 @@ Over stdio, or with `--http PORT` over streamable HTTP. With a file as an argume
 cancelled.
 """
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -62,6 +63,12 @@ async def open_page(ctx: Context) -> str:
 def plain() -> str:
     """Return a word."""
     return "word"
+
+
+@server.tool()
+def told(ctx: Context) -> str:
+    """Return what came with the call."""
+    return json.dumps(dict(ctx.request_context.meta or {}), default=str)
 
 
 @server.tool()

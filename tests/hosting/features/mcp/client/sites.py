@@ -76,6 +76,10 @@ class Site:
             on_change=self.changes.append,
         )
 
+    def forget(self) -> None:
+        """Begin the next test at servers that go on: nothing was asked, and nothing happened."""
+        self.gate, self.events = Gate(), EventRecorder()
+
     def status(self, server: str = "bad") -> ServerStatus:
         return self.supervisor.servers[server].status
 
