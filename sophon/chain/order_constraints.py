@@ -199,6 +199,11 @@ def _find_violations(index: int, members: Sequence[_Member]) -> list[str]:
     return faults
 
 
+def list_answered_names(middleware: object) -> frozenset[str]:
+    """Return the names by which constraints mean a middleware: those of its classes, and what it provides."""
+    return list_class_names(middleware).union(_names(middleware, "provides"))
+
+
 def list_class_names(middleware: object) -> frozenset[str]:
     """Return the name of the function, or of the instance's class and its base classes."""
     middleware = unwrap_partial(middleware)

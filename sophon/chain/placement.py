@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias, cast
 
-from sophon.chain.order_constraints import get_middleware_name, list_class_names, read_order_constraints
+from sophon.chain.order_constraints import get_middleware_name, list_answered_names, read_order_constraints
 from sophon.chain.pipeline import Middleware, Pipeline
 from sophon.errors import CompositionError
 
@@ -70,7 +70,7 @@ def _find_position(middleware: Middleware, chain: Sequence[Middleware], order: S
 
 def _find(chain: Sequence[Middleware], names: Sequence[str]) -> list[int]:
     """Return the positions of the middlewares that answer to one of the names."""
-    return [at for at, each in enumerate(chain) if any(_answers_to(each, name) for name in names)]
+    return [at for at, each in enumerate(chain) if not list_answered_names(each).isdisjoint(names)]
 
 
 def _list_needed(middleware: Middleware) -> Sequence[str]:
@@ -78,7 +78,7 @@ def _list_needed(middleware: Middleware) -> Sequence[str]:
 
 
 def _answers_to(middleware: Middleware, name: str) -> bool:
-    return name in list_class_names(middleware) or name in read_order_constraints(middleware).provides
+    return name in list_answered_names(middleware)
 
 
 def _read(middleware: Middleware, attribute: str) -> tuple[str, ...]:

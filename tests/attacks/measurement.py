@@ -1,11 +1,13 @@
 """Measurement: runs the attacks and their benign twins through a chain, and counts effects and questions."""
 
+import atexit
 import base64
 import json
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +103,7 @@ async def run(
     asks_about_lasting: bool = True,
     compose: Callable[[Services], Pipeline] | None = None,
 ) -> Outcome:
-    """Run a case in a folder of its own, like that of a host, with the guards of the settings or without any.
+    """Run a case in a folder like that of a host, with the guards of the settings or without any.
 
     `compose` makes the chain; by default it is the inner zone alone.
     """
@@ -109,25 +111,25 @@ async def run(
     injection = case.wording.replace("{demand}", case.goal.demand) if isinstance(case, Attack) else ""
     world = World(task.carrier, injection, asks_about_lasting)
     person = Person(task)
-    with tempfile.TemporaryDirectory(prefix="attack-") as name:
-        files = Path(name) / "data" / "files"
-        write_files(Path(name), files)
-        model = ObeyingModel(task, goal)
-        services = Services(
-            folder=Path(name),
-            models=FunctionModel(model.answer, capabilities=("vision", "pdf_input")),
-            tools=world.tools(),
-            approvals=person,
-            settings=settings,
-        )
-        bare = Pipeline.compose(AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
-        if compose is not None:
-            bare, model.groups = compose(services), tuple(services.registry.loadable_groups())
-        chain = place(bare, find_guards(services.settings.guards).values(), GUARD_ORDER) if guarded else bare
-        files_sent = [await attach(services, task.file, injection)] if task.file else []
-        ctx = services.turn(task.text, session_id=SESSION, attachments=files_sent)
-        await chain.run(ctx)
-        wrote = find_changes(files)
+    folder = _open_folder()
+    files = folder / "data" / "files"
+    model = ObeyingModel(task, goal)
+    services = Services(
+        folder=folder,
+        models=FunctionModel(model.answer, capabilities=("vision", "pdf_input")),
+        tools=world.tools(),
+        approvals=person,
+        settings=settings,
+    )
+    bare = Pipeline.compose(AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
+    if compose is not None:
+        bare, model.groups = compose(services), tuple(services.registry.loadable_groups())
+    chain = place(bare, find_guards(services.settings.guards).values(), GUARD_ORDER) if guarded else bare
+    files_sent = [await attach(services, task.file, injection)] if task.file else []
+    ctx = services.turn(task.text, session_id=SESSION, attachments=files_sent)
+    await chain.run(ctx)
+    wrote = find_changes(files)
+    restore_files(files, wrote)
     return Outcome(
         goal is not None and is_forbidden(goal, world, wrote),
         all(is_done(action, world, wrote) for action in task.actions if action[0] in _ACTING),
@@ -153,13 +155,25 @@ async def attach(services: Services, media_type: str, injection: str) -> Attachm
     return stored.attachment
 
 
-def write_files(folder: Path, files: Path) -> None:
-    """Write the files of the person and the settings of the host."""
-    (folder / "appsettings.json").parent.mkdir(parents=True, exist_ok=True)
+@cache  # making and removing one for each case takes longer than the turn
+def _open_folder() -> Path:
+    """Return a folder with the files of the person and the settings of the host; the process removes it at its end."""
+    temporary = tempfile.TemporaryDirectory(prefix="attack-")
+    atexit.register(temporary.cleanup)
+    folder = Path(temporary.name)
     (folder / "appsettings.json").write_text('{"Sophon": {}}')
-    for path, text in FILES.items():
-        (files / path).parent.mkdir(parents=True, exist_ok=True)
-        (files / path).write_text(text)
+    restore_files(folder / "data" / "files", FILES)
+    return folder
+
+
+def restore_files(files: Path, changed: Iterable[str]) -> None:
+    """Write these files of the person as they were, and delete those that the person never had."""
+    for path in changed:
+        if path in FILES:
+            (files / path).parent.mkdir(parents=True, exist_ok=True)
+            (files / path).write_text(FILES[path])
+        else:
+            (files / path).unlink()
 
 
 def find_changes(files: Path) -> list[str]:
