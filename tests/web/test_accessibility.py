@@ -8,6 +8,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
+from tests.web.conftest import Served
 from tests.web.driving import TEA, turn, write
 from tests.web.test_looks import THEMES, findings_in
 from tests.web.views import VIEWS
@@ -106,8 +107,7 @@ async def test_axe_finds_nothing_in_any_view(host, look, mode: str) -> None:
     look.expected.add(400)
 
 
-async def test_axe_finds_nothing_in_an_error_notice(host, look) -> None:
-    page = await look((await host()).url)
+async def test_axe_finds_nothing_in_an_error_notice(page: Page) -> None:
     await write(page, "/model")  # refused by the page: there is no such model
     await expect(page.locator(".notice.bad")).to_be_visible()
     assert await findings_in(page, *THEMES, *FORCED) == []
@@ -161,9 +161,7 @@ async def test_targets_have_44_px_where_one_touches(host, look) -> None:
     assert await page.evaluate(SMALL_TARGETS) == []
 
 
-async def test_the_end_of_each_answer_is_announced_once_and_no_chunk_of_it(host, look) -> None:
-    served = await host()
-    page = await look(served.url)
+async def test_the_end_of_each_answer_is_announced_once_and_no_chunk_of_it(served: Served, page: Page) -> None:
     await page.evaluate(ANNOUNCED)
     await write(page, "tell slowly")
     await expect(turn(page).get_by_text("The first half.")).to_be_visible()

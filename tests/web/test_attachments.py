@@ -6,9 +6,9 @@ import struct
 import zlib
 from typing import Any
 
-import pytest
 from playwright.async_api import FilePayload, Page, expect
 
+from tests.web.conftest import Served, Shared
 from tests.web.driving import turn, write
 from tests.web.test_accessibility import ANNOUNCED
 from tests.web.test_looks import findings
@@ -50,8 +50,7 @@ async def attach(page: Page, *files: FilePayload) -> None:
     await page.locator(".composer input[type=file]").set_input_files(list(files))
 
 
-async def test_a_picture_and_a_text_are_sent_and_shown_small_also_after_a_reload(host: Any, look: Any) -> None:
-    page = await look((await host()).url)
+async def test_a_picture_and_a_text_are_sent_and_shown_small_also_after_a_reload(page: Page) -> None:
     await attach(page, PICTURE, NOTE)
     await expect(page.locator(".draft-file")).to_have_count(2)
     await expect(page.locator(".draft-file progress")).to_have_count(0)
@@ -66,8 +65,7 @@ async def test_a_picture_and_a_text_are_sent_and_shown_small_also_after_a_reload
         await page.reload()
 
 
-async def test_a_file_alone_is_a_message(host: Any, look: Any) -> None:
-    page = await look((await host()).url)
+async def test_a_file_alone_is_a_message(page: Page) -> None:
     send = page.get_by_role("button", name="Send", exact=True)
     await expect(send).to_be_disabled()
     await attach(page, NOTE)
@@ -76,35 +74,27 @@ async def test_a_file_alone_is_a_message(host: Any, look: Any) -> None:
     await expect(turn(page).locator(".sent-file")).to_have_count(1)
 
 
-@pytest.mark.parametrize("kind", ["paste", "drop"])
-async def test_files_are_pasted_and_dropped(host: Any, look: Any, kind: str) -> None:
-    page = await look((await host()).url)
+async def test_files_are_pasted_dropped_and_removed_also_from_the_host(page: Page) -> None:
     data = base64.b64encode(make_png()).decode()
-    await page.evaluate(TRANSFER, [kind, "shot.png", "image/png", data])
-    await expect(page.locator(".draft-file")).to_contain_text("shot.png")
-    await expect(page.locator("[aria-live=polite]").first).to_contain_text("shot.png is attached.")
+    for kind in ("paste", "drop"):
+        await page.evaluate(TRANSFER, [kind, f"{kind}.png", "image/png", data])
+        await expect(page.locator(".draft-file")).to_contain_text(f"{kind}.png")
+        await expect(page.locator("[aria-live=polite]").first).to_contain_text(f"{kind}.png is attached.")
+        await expect(page.locator(".draft-file progress")).to_have_count(0)
+        async with page.expect_response(lambda answer: answer.request.method == "DELETE") as deleted:
+            await page.get_by_role("button", name=f"Remove {kind}.png").click()
+        assert (await deleted.value).status == 200
+        await expect(page.locator(".draft-file")).to_have_count(0)
 
 
-async def test_a_file_is_removed_before_it_is_sent_and_from_the_host(host: Any, look: Any) -> None:
-    served = await host()
-    page = await look(served.url)
-    await attach(page, NOTE)
-    await expect(page.locator(".draft-file progress")).to_have_count(0)
-    async with page.expect_response(lambda answer: answer.request.method == "DELETE") as deleted:
-        await page.get_by_role("button", name="Remove note.txt").click()
-    assert (await deleted.value).status == 200
-    await expect(page.locator(".draft-file")).to_have_count(0)
-
-
-async def test_a_refused_file_says_why_and_the_others_are_sent(host: Any, look: Any) -> None:
-    page = await look((await host()).url)
+async def test_a_refused_file_says_why_and_the_others_are_sent(page: Page, shared: Shared) -> None:
     await page.evaluate(ANNOUNCED)
     await attach(page, ARCHIVE, NOTE)
     await expect(page.locator(".draft-file.failed")).to_contain_text("not accepted")
     await page.wait_for_function("() => window.announced.some((each) => each.startsWith('a.zip was not attached: '))")
     await write(page, "say done")
     await expect(turn(page).locator(".sent-file")).to_have_count(1)
-    look.expected.add(415)
+    shared.pages.expected.add(415)
 
 
 async def test_why_a_file_is_refused_is_said_in_german(host: Any, look: Any) -> None:
@@ -116,9 +106,7 @@ async def test_why_a_file_is_refused_is_said_in_german(host: Any, look: Any) -> 
     look.expected.add(415)
 
 
-async def test_a_picture_is_shown_at_once_in_the_page_that_sent_it(host: Any, look: Any) -> None:
-    served = await host()
-    page = await look(served.url)
+async def test_a_picture_is_shown_at_once_in_the_page_that_sent_it(served: Served, page: Page) -> None:
     await attach(page, PICTURE)
     await expect(page.locator(".draft-file progress")).to_have_count(0)
     await write(page, "wait")
@@ -129,8 +117,7 @@ async def test_a_picture_is_shown_at_once_in_the_page_that_sent_it(host: Any, lo
     await expect(turn(page).locator(".sent-file img")).to_have_js_property("naturalWidth", 60)
 
 
-async def test_uploaded_files_of_a_draft_survive_a_reload(host: Any, look: Any) -> None:
-    page = await look((await host()).url)
+async def test_uploaded_files_of_a_draft_survive_a_reload(page: Page) -> None:
     await write(page, "say first")
     await expect(turn(page).locator(".turn-footer")).to_be_visible()
     await attach(page, NOTE)

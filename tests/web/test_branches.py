@@ -9,6 +9,7 @@ from playwright.async_api import Page, expect
 from sophon import ModelRequest, ModelResponse
 from sophon.skills import SkillCatalog
 from sophon.testing import FunctionModel
+from tests.web.conftest import Served
 from tests.web.driving import Brain, session_of, turn, write
 from tests.web.test_looks import findings
 
@@ -94,9 +95,7 @@ async def test_an_answer_is_made_again_and_the_first_is_kept(host, look) -> None
     await expect(versions).to_contain_text("1 / 3")
 
 
-async def test_a_turn_that_runs_has_no_way_to_branch(host, look) -> None:
-    served = await host()
-    page = await look(served.url)
+async def test_a_turn_that_runs_has_no_way_to_branch(served: Served, page: Page) -> None:
     await write(page, "tell slowly")
     await expect(turn(page).get_by_text("The first half.")).to_be_visible()
     await expect(page.get_by_role("button", name="Edit the message")).to_have_count(0)
@@ -144,9 +143,7 @@ async def test_a_link_opens_an_old_message_of_a_long_conversation(host, look) ->
     await expect(page.locator("article.turn .reply").last).to_be_focused()
 
 
-async def test_a_stopped_answer_is_continued(host, look) -> None:
-    served = await host()
-    page = await look(served.url)
+async def test_a_stopped_answer_is_continued(page: Page) -> None:
     await write(page, "tell slowly")
     await expect(turn(page).get_by_text("The first half.")).to_be_visible()
     await page.get_by_role("button", name="Stop").click()
@@ -240,9 +237,7 @@ async def test_model_and_plans_of_a_new_conversation_are_those_of_its_first_mess
     await expect(model).to_have_value("")
 
 
-async def test_the_end_of_a_turn_moves_no_answer(host, look) -> None:
-    served = await host()
-    page = await look(served.url)
+async def test_the_end_of_a_turn_moves_no_answer(served: Served, page: Page) -> None:
     await write(page, "tell slowly")
     answer = turn(page).locator(".markdown")
     await expect(answer).to_contain_text("The first half.")

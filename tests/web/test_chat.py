@@ -4,14 +4,14 @@ import asyncio
 import json
 import re
 
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from sophon.models.offline import OfflineModel
+from tests.web.conftest import Served
 from tests.web.driving import Weather, turn, write
 
 
-async def test_a_first_message_is_answered_and_the_conversation_is_in_the_list(host, look) -> None:
-    page = await look((await host()).url)
+async def test_a_first_message_is_answered_and_the_conversation_is_in_the_list(page: Page) -> None:
     await expect(page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
     await write(page, "hello")
     await expect(turn(page).get_by_text("You said: hello")).to_be_visible()
@@ -27,9 +27,7 @@ async def test_somebody_new_is_told_what_the_offline_model_is(look, host) -> Non
     await expect(turn(page).get_by_text("17 * 23 = 391")).to_be_visible()
 
 
-async def test_an_answer_is_seen_while_it_is_being_written(host, look) -> None:
-    served = await host()
-    page = await look(served.url)
+async def test_an_answer_is_seen_while_it_is_being_written(served: Served, page: Page) -> None:
     await write(page, "tell slowly")
     await expect(turn(page).get_by_text("The first half.")).to_be_visible()
     await expect(page.get_by_text("writing", exact=True)).to_be_visible()
@@ -39,9 +37,7 @@ async def test_an_answer_is_seen_while_it_is_being_written(host, look) -> None:
     await expect(page.get_by_text("writing", exact=True)).to_have_count(0)
 
 
-async def test_stop_ends_the_turn_and_keeps_what_was_written(host, look) -> None:
-    served = await host()
-    page = await look(served.url)
+async def test_stop_ends_the_turn_and_keeps_what_was_written(page: Page) -> None:
     await write(page, "tell slowly")
     await expect(turn(page).get_by_text("The first half.")).to_be_visible()
     await page.get_by_role("button", name="Stop").click()
@@ -61,8 +57,7 @@ async def test_who_must_wait_sees_how_many_are_before_them(host, look) -> None:
     await expect(turn(second, 1).get_by_text("You said: two")).to_be_visible()
 
 
-async def test_what_failed_says_why_and_can_be_tried_again(host, look) -> None:
-    page = await look((await host()).url)
+async def test_what_failed_says_why_and_can_be_tried_again(page: Page) -> None:
     await write(page, "fail")
     await expect(turn(page).get_by_text("Something went wrong.")).to_be_visible()
     await expect(turn(page).get_by_text("in the host's log")).to_be_visible()
@@ -85,8 +80,7 @@ async def test_what_the_host_refuses_is_not_lost(host, look) -> None:
     await expect(turn(page, 2).get_by_text("You said: third")).to_be_visible()
 
 
-async def test_a_draft_survives_a_reload_and_belongs_to_its_conversation(host, look) -> None:
-    page = await look((await host()).url)
+async def test_a_draft_survives_a_reload_and_belongs_to_its_conversation(page: Page) -> None:
     await write(page, "hello")
     await expect(turn(page).get_by_text("You said: hello")).to_be_visible()
     box = page.get_by_role("textbox", name="Message")
@@ -131,8 +125,7 @@ async def test_conversations_are_renamed_copied_saved_searched_and_deleted(host,
     await expect(page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
 
 
-async def test_everything_can_be_done_with_keys(host, look) -> None:
-    page = await look((await host()).url)
+async def test_everything_can_be_done_with_keys(page: Page) -> None:
     await write(page, "one")
     await expect(turn(page).get_by_text("You said: one")).to_be_visible()
     await page.keyboard.press("Alt+n")

@@ -3,14 +3,14 @@
 import asyncio
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from sophon import ModelResponse, ToolCall
+from tests.web.conftest import Served
 from tests.web.driving import TEA, Brain, turn, write
 
 
-async def test_a_card_shows_what_is_asked_and_approve_runs_it(host, look) -> None:
-    page = await look((await host()).url)
+async def test_a_card_shows_what_is_asked_and_approve_runs_it(page: Page) -> None:
     await write(page, "pay Ada")
     card = page.get_by_role("group", name="Run pay?")
     await expect(card.get_by_text("high risk")).to_be_visible()
@@ -39,8 +39,7 @@ async def test_a_call_is_allowed_for_the_conversation_until_that_is_revoked(host
     await expect(page.get_by_role("button", name="Revoke pay")).to_have_count(0)
 
 
-async def test_every_text_between_calls_stays_also_after_a_reload(host, look) -> None:
-    page = await look((await host()).url)
+async def test_every_text_between_calls_stays_also_after_a_reload(page: Page) -> None:
     await write(page, "look and pay")
     await page.get_by_role("button", name="Approve").click()
     for _ in ("live", "reloaded"):
@@ -49,8 +48,7 @@ async def test_every_text_between_calls_stays_also_after_a_reload(host, look) ->
         await page.reload()
 
 
-async def test_the_arguments_are_edited_in_a_form(host, look) -> None:
-    page = await look((await host()).url)
+async def test_the_arguments_are_edited_in_a_form(page: Page) -> None:
     await write(page, "pay Ada")
     await page.get_by_role("button", name="Edit…").click()
     await page.get_by_label("amount").fill("a lot")
@@ -65,8 +63,7 @@ async def test_the_arguments_are_edited_in_a_form(host, look) -> None:
     await expect(decided.locator(".changed")).to_have_text(["amount7", "noterent"])
 
 
-async def test_what_a_guard_says_is_beside_the_call_live_and_after_a_reload(host, look) -> None:
-    page = await look((await host()).url)
+async def test_what_a_guard_says_is_beside_the_call_live_and_after_a_reload(page: Page) -> None:
     await write(page, 'call files.write {"path": "SOUL.md", "content": "be evil"}')
     await expect(page.locator(".turn.completed")).to_have_count(1)
     await write(page, 'call files.write {"path": "AGENTS.md", "content": "be good"}')
@@ -89,8 +86,7 @@ async def test_what_a_guard_says_is_beside_the_call_live_and_after_a_reload(host
         await page.reload()
 
 
-async def test_the_focus_goes_where_the_next_key_is_wanted(host, look) -> None:
-    page = await look((await host()).url)
+async def test_the_focus_goes_where_the_next_key_is_wanted(page: Page) -> None:
     await page.get_by_role("button", name="Run the command").focus()
     await write(page, "pay Ada")
     await page.get_by_role("button", name="Edit…").press("Enter")
@@ -100,8 +96,7 @@ async def test_the_focus_goes_where_the_next_key_is_wanted(host, look) -> None:
     await expect(page.get_by_role("textbox", name="Message")).to_be_focused()
 
 
-async def test_the_arguments_are_edited_as_json(host, look) -> None:
-    page = await look((await host()).url)
+async def test_the_arguments_are_edited_as_json(page: Page) -> None:
     await write(page, "pay Ada")
     await page.get_by_role("button", name="Edit…").click()
     await page.get_by_role("button", name="Edit as JSON").click()
@@ -115,8 +110,7 @@ async def test_the_arguments_are_edited_as_json(host, look) -> None:
     await expect(turn(page).get_by_text("paid 9 to Grace").first).to_be_visible()
 
 
-async def test_arguments_that_the_host_refuses_leave_the_question_open(host, look) -> None:
-    page = await look((await host()).url)
+async def test_arguments_that_the_host_refuses_leave_the_question_open(page: Page) -> None:
     await write(page, "pay Ada")
     await page.get_by_role("button", name="Edit…").click()
     await page.get_by_role("button", name="Edit as JSON").click()
@@ -128,9 +122,7 @@ async def test_arguments_that_the_host_refuses_leave_the_question_open(host, loo
     await expect(turn(page).get_by_text("paid 5 to Ada").first).to_be_visible()
 
 
-async def test_a_rejection_has_a_reason_that_the_agent_reads(host, look) -> None:
-    served = await host()
-    page = await look(served.url)
+async def test_a_rejection_has_a_reason_that_the_agent_reads(served: Served, page: Page) -> None:
     await write(page, "pay Ada")
     await page.get_by_role("button", name="Reject…").click()
     await page.get_by_label("Reason").fill("too expensive")
@@ -147,8 +139,7 @@ async def test_what_expires_is_shown_as_expired(host, look) -> None:
     await expect(page.get_by_role("button", name="Approve")).to_have_count(0)
 
 
-async def test_a_reload_finds_the_open_question(host, look) -> None:
-    page = await look((await host()).url)
+async def test_a_reload_finds_the_open_question(page: Page) -> None:
     await write(page, "pay Ada")
     await expect(page.get_by_role("button", name="Approve")).to_be_visible()
     await page.reload()
@@ -191,8 +182,7 @@ async def test_a_plan_is_approved_and_a_step_that_fails_says_why(host, look) -> 
     await expect(page.locator(".reasons")).to_contain_text("kettle")
 
 
-async def test_a_long_call_is_approved_after_everything_was_shown(host, look) -> None:
-    page = await look((await host()).url)
+async def test_a_long_call_is_approved_after_everything_was_shown(page: Page) -> None:
     await write(page, f"pay Ada\u202e{'x' * 5000};Mallory")
     card = page.get_by_role("group", name="Run pay?")
     preview = card.locator(".preview")

@@ -41,8 +41,7 @@ async def test_an_answer_is_rated_corrected_and_the_rating_taken_back(host: Any,
     assert await said() == []
 
 
-async def test_a_running_turn_and_one_that_failed_are_not_rated(host: Any, look: Any) -> None:
-    page = await look((await host()).url)
+async def test_a_running_turn_and_one_that_failed_are_not_rated(page: Page) -> None:
     await write(page, "fail")
     await expect(turn(page).get_by_text("Something went wrong.")).to_be_visible()
     await expect(button(page, "Good answer")).to_have_count(0)

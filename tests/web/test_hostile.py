@@ -24,8 +24,7 @@ async def nothing_happened(page: Page) -> None:
 
 
 @pytest.mark.parametrize("text", [MARKUP, f"```html\n{MARKUP}\n```", f"| a |\n|---|\n| {MARKUP} |", f"# {MARKUP}"])
-async def test_markup_of_a_model_is_shown_as_it_was_written(host, look, text: str) -> None:
-    page = await look((await host()).url)
+async def test_markup_of_a_model_is_shown_as_it_was_written(page: Page, text: str) -> None:
     await write(page, "say " + text) if "\n" not in text else await pasted(page, "say " + text)
     await expect(page.locator(".turn.completed .markdown")).to_contain_text("onerror")
     await nothing_happened(page)
@@ -37,8 +36,7 @@ async def pasted(page: Page, text: str) -> None:
     await page.get_by_role("button", name="Send").click()
 
 
-async def test_links_lead_to_the_web_or_nowhere(host, look) -> None:
-    page = await look((await host()).url)
+async def test_links_lead_to_the_web_or_nowhere(page: Page) -> None:
     await write(page, f"say {LINKS}")
     await expect(page.locator(".turn.completed .markdown")).to_contain_text("five")
     links = page.locator(".markdown a")
@@ -59,16 +57,14 @@ async def test_links_lead_to_the_web_or_nowhere(host, look) -> None:
         ("ada@example.org", "mailto:ada@example.org"),
     ],
 )
-async def test_an_address_that_just_stands_there_ends_where_a_reader_sees_it_end(host, look, text, address) -> None:
-    page = await look((await host()).url)
+async def test_an_address_that_just_stands_there_ends_where_a_reader_sees_it_end(page: Page, text, address) -> None:
     await write(page, f"say {text}")
     link = page.locator(".turn.completed .markdown a")
     await expect(link).to_have_attribute("href", address)
     await expect(page.locator(".turn.completed .markdown")).to_have_text(text)
 
 
-async def test_signs_that_turn_or_hide_text_are_shown_themselves(host, look) -> None:
-    page = await look((await host()).url)
+async def test_signs_that_turn_or_hide_text_are_shown_themselves(page: Page) -> None:
     await write(page, f"say {BIDI} {ESCAPES}")
     answer = page.locator(".turn.completed .markdown")
     await expect(answer).to_contain_text("invoice‹202E›fdp.exe")
@@ -159,8 +155,7 @@ async def test_a_text_that_is_made_to_freeze_the_page_does_not(host, look) -> No
     await expect(page.locator(".turn.completed[aria-posinset='2']")).to_be_visible()
 
 
-async def test_a_long_message_in_the_box_does_not_freeze_it(host, look) -> None:
-    page = await look((await host()).url)
+async def test_a_long_message_in_the_box_does_not_freeze_it(page: Page) -> None:
     box = page.get_by_role("textbox", name="Message")
     await expect(box).to_have_attribute("dir", "ltr")  # Chromium needs quadratic time for `auto`
     await box.fill("שלום")

@@ -2,9 +2,10 @@
 
 import json
 
-from playwright.async_api import FilePayload, expect
+from playwright.async_api import FilePayload, Page, expect
 
 from tests.hosting.features.imports.exports import chatgpt_conversation, claude_conversation
+from tests.web.conftest import Shared
 from tests.web.test_looks import findings
 
 
@@ -29,12 +30,11 @@ async def test_a_file_is_imported_and_its_conversations_stand_in_the_list(host, 
     await expect(page.locator(".turn")).to_have_count(2)
 
 
-async def test_a_file_that_is_no_export_is_refused_with_the_sentence_of_the_host(host, look) -> None:
-    page = await look((await host()).url)
+async def test_a_file_that_is_no_export_is_refused_with_the_sentence_of_the_host(page: Page, shared: Shared) -> None:
     await page.get_by_role("button", name="Import conversations").click()
     dialog = page.get_by_role("dialog", name="Import conversations")
     await dialog.get_by_label("File").set_input_files(
         FilePayload(name="notes.json", mimeType="application/json", buffer=b"hello")
     )
     await expect(dialog.get_by_role("alert")).to_contain_text("the file is no JSON")
-    look.expected.add(400)
+    shared.pages.expected.add(400)

@@ -7,17 +7,16 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from sophon_hosting.features.goals.stored_goals import stored_goals
+from tests.web.conftest import Served
 from tests.web.driving import TEA, Weather, turn, write
 from tests.web.test_language import english_texts
 from tests.web.test_looks import findings
 
 
-async def test_what_is_remembered_is_found_corrected_and_forgotten(host, look) -> None:
-    served = await host()
-    page = await look(served.url)
+async def test_what_is_remembered_is_found_corrected_and_forgotten(served: Served, page: Page) -> None:
     await write(page, 'call memory.write {"text": "The cat is called Ada", "category": "fact"}')
     await expect(turn(page).locator(".turn-footer")).to_be_visible()
     await page.goto(f"{served.url}/#/memory")
@@ -85,9 +84,7 @@ async def test_a_host_that_a_program_started_says_why_it_has_no_settings(host, l
     look.expected.add(400)
 
 
-async def test_a_trace_opens_with_its_calls(host, look) -> None:
-    served = await host()
-    page = await look(served.url)
+async def test_a_trace_opens_with_its_calls(served: Served, page: Page) -> None:
     await write(page, 'call calculator {"expression": "17 * 23"}')
     await expect(turn(page).locator(".turn-footer")).to_be_visible()
     await page.goto(f"{served.url}/#/traces")
@@ -119,9 +116,7 @@ async def test_a_trace_opens_with_its_calls(host, look) -> None:
     await expect(turn(page)).to_be_visible()
 
 
-async def test_a_turn_is_replayed_side_by_side(host, look) -> None:
-    served = await host()
-    page = await look(served.url)
+async def test_a_turn_is_replayed_side_by_side(served: Served, page: Page) -> None:
     await write(page, 'call calculator {"expression": "17 * 23"}')
     await expect(turn(page).locator(".turn-footer")).to_be_visible()
     await page.goto(f"{served.url}/#/traces")

@@ -111,8 +111,7 @@ async def test_numbers_are_written_as_the_reader_writes_them(host, look) -> None
     await expect(turn(page).locator(".turn-footer")).to_contain_text(re.compile(r"0,\d+\s\$"))
 
 
-async def test_what_people_write_is_not_said_to_be_in_the_language_of_the_page(host, look) -> None:
-    page = await look((await host()).url)
+async def test_what_people_write_is_not_said_to_be_in_the_language_of_the_page(page: Page) -> None:
     await write(page, "say bonjour")
     await expect(turn(page).locator(".said p")).to_have_attribute("lang", "")
     await expect(turn(page).locator(".markdown")).to_have_attribute("lang", "")

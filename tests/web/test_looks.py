@@ -142,8 +142,7 @@ async def test_who_wants_less_motion_has_none(host, look) -> None:
     assert await page.evaluate(moving) > 0
 
 
-async def test_a_screen_reader_is_told_when_something_is_asked_and_when_it_is_over(host, look) -> None:
-    page = await look((await host()).url)
+async def test_a_screen_reader_is_told_when_something_is_asked_and_when_it_is_over(page: Page) -> None:
     said = page.locator("[role=status][aria-live=polite]")
     await write(page, "pay Ada")
     await expect(said).to_have_text("Approval required: pay")

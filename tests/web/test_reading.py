@@ -6,6 +6,7 @@ import httpx
 from playwright.async_api import Page, expect
 
 from sophon_hosting.host import RunRequest
+from tests.web.conftest import Served
 from tests.web.driving import session_of, turn, write
 
 PHONE = {"viewport": {"width": 390, "height": 800}, "has_touch": True}
@@ -60,8 +61,7 @@ async def test_the_menu_of_the_lowest_conversation_is_on_the_screen(host, look) 
     await expect(last.get_by_role("button", name="Delete…")).to_be_in_viewport(ratio=1)
 
 
-async def test_a_task_list_shows_boxes_and_no_source(host, look) -> None:
-    page = await look((await host()).url)
+async def test_a_task_list_shows_boxes_and_no_source(page: Page) -> None:
     await write(page, "say - [x] bought tea\n- [ ] drunk it")
     await expect(turn(page).get_by_role("checkbox", name="not done")).to_be_visible()
     await expect(turn(page).locator(".turn-footer")).to_be_visible()
@@ -81,23 +81,20 @@ async def test_the_words_of_a_wide_table_stay_whole_and_it_scrolls(host, look) -
     assert await page.evaluate("() => document.documentElement.scrollWidth") <= 390
 
 
-async def test_an_answer_from_right_to_left_runs_so_and_its_code_does_not(host, look) -> None:
-    page = await look((await host()).url)
+async def test_an_answer_from_right_to_left_runs_so_and_its_code_does_not(page: Page) -> None:
     await write(page, "say שלום עולם\n\n- אחת\n\n```\nprint(1)\n```")
     markdown = turn(page).locator(".markdown")
     await expect(markdown).to_have_css("direction", "rtl")
     await expect(markdown.locator("pre")).to_have_css("direction", "ltr")
 
 
-async def test_code_has_a_size_that_can_be_read(host, look) -> None:
-    page = await look((await host()).url)
+async def test_code_has_a_size_that_can_be_read(page: Page) -> None:
     await write(page, "say ```\nprint(1)\n```")
     size = "each => parseFloat(getComputedStyle(each).fontSize)"
     assert await turn(page).locator("pre code").evaluate(size) >= 12.5
 
 
-async def test_the_enter_that_ends_a_word_of_an_input_method_sends_nothing(host, look) -> None:
-    page = await look((await host()).url)
+async def test_the_enter_that_ends_a_word_of_an_input_method_sends_nothing(page: Page) -> None:
     box = page.get_by_role("textbox", name="Message")
     await box.fill("say にほんご")
     press = "each => each.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', keyCode: 229, bubbles: true}))"
@@ -108,8 +105,7 @@ async def test_the_enter_that_ends_a_word_of_an_input_method_sends_nothing(host,
     await expect(turn(page)).to_be_visible()
 
 
-async def test_a_screen_reader_hears_who_speaks(host, look) -> None:
-    page = await look((await host()).url)
+async def test_a_screen_reader_hears_who_speaks(page: Page) -> None:
     await write(page, "say # Tea\n\n## Green")
     await expect(page.get_by_role("heading", name="You said", level=2)).to_be_attached()
     await expect(page.get_by_role("heading", name="Sophon answered", level=2)).to_be_attached()
@@ -129,8 +125,7 @@ async def test_of_the_request_for_a_goals_report_people_see_what_it_is_about(hos
     await expect(said).to_contain_text("Water boils.")
 
 
-async def test_the_arrow_keys_bring_back_what_was_sent(host, look) -> None:
-    page = await look((await host()).url)
+async def test_the_arrow_keys_bring_back_what_was_sent(page: Page) -> None:
     for text in ("say one", "say two"):
         await write(page, text)
     await expect(page.locator(".turn.completed")).to_have_count(2)
@@ -144,8 +139,7 @@ async def test_the_arrow_keys_bring_back_what_was_sent(host, look) -> None:
     await expect(box).to_have_value("say two")
 
 
-async def test_an_answer_is_quoted_into_the_message(host, look) -> None:
-    page = await look((await host()).url)
+async def test_an_answer_is_quoted_into_the_message(page: Page) -> None:
     await write(page, "say First.\n\nSecond.")
     await turn(page).get_by_role("button", name="Quote").click()
     box = page.get_by_role("textbox", name="Message")
@@ -181,8 +175,7 @@ async def test_a_hidden_page_notifies_of_an_approval_and_counts_it_in_its_title(
     assert await page.evaluate("() => window.notified") == [["Approval required: pay", "pay Ada"]]
 
 
-async def test_a_formula_is_typeset_and_one_that_is_none_is_shown_as_written(host, look) -> None:
-    page = await look((await host()).url)
+async def test_a_formula_is_typeset_and_one_that_is_none_is_shown_as_written(page: Page) -> None:
     await write(
         page,
         "say Euler: $e^{i\\pi} + 1 = 0$, for $5 and $10.\n\n$$\\frac{a}{b}$$\n\nWrong: $\\frac{$ and $\\href{x}{y}$",
@@ -208,9 +201,9 @@ async def test_what_few_need_is_loaded_when_it_is_needed(host, look) -> None:
     assert {"temml", "highlighter"} <= set(loaded)
 
 
-async def test_a_conversation_of_the_address_is_requested_once_and_beside_the_connection(host, look) -> None:
-    served = await host()
-    page = await look(served.url)
+async def test_a_conversation_of_the_address_is_requested_once_and_beside_the_connection(
+    served: Served, page: Page
+) -> None:
     await write(page, "say one")
     await expect(page.locator(".turn.completed")).to_have_count(1)
     requested: list[str] = []
