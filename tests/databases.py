@@ -3,8 +3,10 @@
 import asyncio
 import atexit
 import shutil
+import sqlite3
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +21,13 @@ def copy_database(folder: Path, path: str = "data/sophon.db") -> None:
     target = folder / path
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(_template(), target)
+
+
+def replace_content(file: Path) -> None:
+    """Have in a database, open or not, what `copy_database` puts into one: the schema, and no rows."""
+    with closing(sqlite3.connect(_template())) as template, closing(sqlite3.connect(file)) as target:
+        target.execute("PRAGMA synchronous = OFF")
+        template.backup(target)
 
 
 async def open_and_close(store: Store) -> None:

@@ -15,7 +15,7 @@ from sophon.stores.memories.long_term_memory import LongTermMemory
 from sophon.testing import VirtualClock
 from tests import postgres
 
-MARKER = "Xylophonist"
+MARKER, OTHER_MARKER = "Xylophonist", "Vibraphonist"
 
 
 def dump(store_url: str, folder: Path) -> str:
@@ -32,7 +32,7 @@ def dump(store_url: str, folder: Path) -> str:
 
 
 async def test_memory_is_searched_exported_imported_and_forgotten(
-    store: Store, store_url: str, tmp_path: Path, clock: VirtualClock
+    store: Store, store_url: str, store_folder: Path, clock: VirtualClock
 ) -> None:
     memory = LongTermMemory(store, clock, HashingEmbedder())
     relation = Relation(MARKER, "plays in", "Oslo")
@@ -49,22 +49,22 @@ async def test_memory_is_searched_exported_imported_and_forgotten(
     assert [each["relations"] for each in copied] == [[[MARKER, "plays in", "Oslo"]], []]
     assert [each["trusted"] for each in copied] == [True, False]
     if store_url:
-        assert MARKER.lower() in dump(store_url, tmp_path)
+        assert MARKER.lower() in dump(store_url, store_folder)
     await memory.forget("page", scope="ada")
     for scope in ("ada", "bob"):
         await memory.forget_all(scope)
         assert await memory.search(MARKER, scope=scope) == []
     await store.close()
-    assert MARKER.lower() not in dump(store_url, tmp_path)
+    assert MARKER.lower() not in dump(store_url, store_folder)
     await store.open()
 
 
 async def test_without_deleting_the_words_the_marker_would_be_found(
-    store: Store, store_url: str, tmp_path: Path, clock: VirtualClock
+    store: Store, store_url: str, store_folder: Path, clock: VirtualClock
 ) -> None:
     if not store_url:
         pytest.skip("there is no file")
-    await LongTermMemory(store, clock).write(MemoryEntry("1", MARKER, scope="ada", sources=()))
+    await LongTermMemory(store, clock).write(MemoryEntry("1", OTHER_MARKER, scope="ada", sources=()))
     await store.close()
-    assert MARKER.lower() in dump(store_url, tmp_path)
+    assert OTHER_MARKER.lower() in dump(store_url, store_folder)
     await store.open()

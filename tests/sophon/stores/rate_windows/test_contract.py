@@ -60,10 +60,10 @@ async def test_old_events_are_deleted(store: Store) -> None:
 
 
 async def test_another_process_finds_them(
-    host_store: Store, store_url: str, tmp_path: Path, clock: VirtualClock
+    host_store: Store, store_url: str, store_folder: Path, clock: VirtualClock
 ) -> None:
     await add(host_store, "a", 1)
-    other = host_store_from_url(store_url, folder=tmp_path, clock=clock)
+    other = host_store_from_url(store_url, folder=store_folder, clock=clock)
     await other.open()
     assert await load(other, "a") == [1]
     await other.close()

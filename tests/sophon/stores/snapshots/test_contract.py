@@ -109,11 +109,11 @@ async def test_known_ids_are_found(store: Store) -> None:
         "DELETE FROM snapshots WHERE number = 2",
     ],
 )
-async def test_a_changed_entry_is_found(store: Store, store_url: str, tmp_path: Path, change: str) -> None:
+async def test_a_changed_entry_is_found(store: Store, store_url: str, store_folder: Path, change: str) -> None:
     if not store_url.startswith("sqlite"):
         return
     await add(store, 3)
-    engine = create_engine(f"sqlite:///{tmp_path / store_url.rpartition('///')[2]}")
+    engine = create_engine(f"sqlite:///{store_folder / store_url.rpartition('///')[2]}")
     with engine.begin() as connection:
         connection.execute(text(change))
     engine.dispose()
