@@ -1,7 +1,8 @@
 """The requirements of the distribution, resolved with what is installed here; nothing is downloaded."""
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
@@ -13,7 +14,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 
 
-def list_installed(extras: Iterable[str] = ()) -> set[str]:
+@cache
+def list_distributions() -> Mapping[str, list[str]]:
+    """Return the packages of this environment, as one imports them, and the distributions that each is of."""
+    return packages_distributions()
+
+
+@cache
+def list_installed(*extras: str) -> frozenset[str]:
     """Return the names of the distributions that pip installs for the project with these extras."""
     found = set[str]()
     left = [*PROJECT["dependencies"], *(text for extra in extras for text in EXTRAS[extra])]
@@ -27,7 +35,7 @@ def list_installed(extras: Iterable[str] = ()) -> set[str]:
             continue
         found.add(name)
         left += list_requirements(name, requirement.extras or {""})
-    return found
+    return frozenset(found)
 
 
 def list_requirements(name: str, extras: Iterable[str]) -> list[str]:
@@ -43,11 +51,11 @@ def list_requirements(name: str, extras: Iterable[str]) -> list[str]:
     ]
 
 
-def list_missing_packages(extras: Iterable[str] = ()) -> list[str]:
+def list_missing_packages(*extras: str) -> list[str]:
     """Return the packages of this environment, as one imports them, that an installation with these extras lacks."""
-    there = list_installed(extras) | {PROJECT["name"]}
+    there = list_installed(*extras) | {PROJECT["name"]}
     return sorted(
         package
-        for package, distributions in packages_distributions().items()
+        for package, distributions in list_distributions().items()
         if package.isidentifier() and not {canonicalize_name(each) for each in distributions} & there
     )

@@ -1,23 +1,18 @@
 """The image: built of what the wheel needs, run by nobody in particular, ended by SIGTERM, and watched without curl.
 
-Docker is not needed here: the file is read, and its health check is run against a host.
+Docker is not needed here: the file is read. Its health check is run by test_deployment.py.
 """
 
 import json
 import re
 import shutil
-import signal
 import subprocess
-import sys
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 from sophon_hosting.programs.allocator_limits import MALLOPT_OPTIONS
-from tests.programs import program
-
-__all__ = ["program"]
 
 ROOT = Path(__file__).parents[2]
 INSTRUCTIONS = [
@@ -59,21 +54,6 @@ def test_no_file_names_an_address() -> None:
         assert "://" not in (ROOT / name).read_text()
 
 
-def health_check(port: int) -> list[str]:
-    _, _, command = last("HEALTHCHECK").partition("CMD ")
-    interpreter, *rest = json.loads(command)
-    assert interpreter == "python"
-    assert any("8080" in each for each in rest)
-    return [sys.executable, *(each.replace("8080", str(port)) for each in rest)]
-
-
-def test_the_health_check_tells_a_host_that_runs_from_none(program) -> None:
-    serving = program().serve()
-    assert subprocess.run(health_check(serving.port), capture_output=True, check=False).returncode == 0
-    serving.end(signal.SIGTERM)
-    assert subprocess.run(health_check(serving.port), capture_output=True, check=False).returncode != 0
-
-
 def is_in_the_context(path: str, rules: list[str]) -> bool:
     """Whether a path reaches the build: the last rule that matches it, or a folder above it, decides."""
     found = True
@@ -86,31 +66,31 @@ def is_in_the_context(path: str, rules: list[str]) -> bool:
     return found
 
 
-@pytest.mark.parametrize(
-    ("path", "included"),
-    [
-        ("pyproject.toml", True),
-        ("constraints.txt", True),
-        ("sophon/services.py", True),
-        ("hosting/web/package-lock.json", True),
-        ("hosting/web/src/main.ts", True),
-        ("data/sophon.db", False),
-        ("appsettings.json", False),
-        (".env", False),
-        (".git/config", False),
-        ("hosting/web/node_modules/x/index.js", False),
-        ("hosting/sophon_hosting/web/index.html", False),
-        ("sophon/__pycache__/services.pyc", False),
-        ("tests/conftest.py", False),
-    ],
-)
-def test_only_what_the_wheel_is_built_of_reaches_the_build(path: str, included: bool) -> None:
-    rules = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
-    assert is_in_the_context(path, rules) == included
+def read_rules() -> list[str]:
+    return [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
+
+
+def test_only_what_the_wheel_is_built_of_reaches_the_build() -> None:
+    for path, included in {
+        "pyproject.toml": True,
+        "constraints.txt": True,
+        "sophon/services.py": True,
+        "hosting/web/package-lock.json": True,
+        "hosting/web/src/main.ts": True,
+        "data/sophon.db": False,
+        "appsettings.json": False,
+        ".env": False,
+        ".git/config": False,
+        "hosting/web/node_modules/x/index.js": False,
+        "hosting/sophon_hosting/web/index.html": False,
+        "sophon/__pycache__/services.pyc": False,
+        "tests/conftest.py": False,
+    }.items():
+        assert is_in_the_context(path, read_rules()) == included, path
 
 
 def test_every_file_of_the_wheel_is_in_the_context() -> None:
-    rules = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
+    rules = read_rules()
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
         pytest.skip("needs the checkout")

@@ -21,9 +21,10 @@ from typing import Any, NoReturn
 import httpx
 import pytest
 import yaml
+from typer.main import get_command
 
 from sophon.settings import Settings
-from sophon_hosting.cli.app import load_commands
+from sophon_hosting.cli.app import import_command
 from sophon_hosting.settings.queue import QueueSettings
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from tests.databases import copy_database
@@ -137,14 +138,10 @@ def commands() -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("name", commands())
-def test_each_command_exists_with_its_options(name: str) -> None:
-    command, *options = commands()[name]
-    assert command in load_commands()
-    done = subprocess.run(
-        [sys.executable, "-m", "sophon_hosting.cli", command, "--help"], capture_output=True, text=True, check=True
-    )
-    assert [each for each in options if each.startswith("--") and each not in done.stdout] == []
+def test_each_command_exists_with_its_options() -> None:
+    for name, (command, *options) in commands().items():
+        known = {option for each in get_command(import_command(command).app).params for option in each.opts}
+        assert {each for each in options if each.startswith("--")} - known == set(), name
 
 
 def settings_of_kubernetes() -> Settings:
@@ -294,6 +291,7 @@ def test_the_image_runs_without_privileges_on_a_read_only_root_and_drains(
             running.kill()
             running.communicate()
     assert running.returncode == 0, (output, errors)
+    assert subprocess.run(check, capture_output=True, check=False).returncode != 0
     assert "Traceback" not in errors
     assert sorted(each.name for each in tmp_path.iterdir()) == ["appsettings.json", "data"]
 

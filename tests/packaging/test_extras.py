@@ -1,17 +1,15 @@
 """The extras of the distribution: a base environment runs a chain, and whatever is missing is named with its extra."""
 
 import json
-from importlib.metadata import packages_distributions
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from sophon.extras import EXTRA_BY_PACKAGE
-from tests.packaging.environments import run_with
+from tests.packaging.environments import Ended, Program, run_with
 from tests.packaging.module_imports import FOLDERS, find_file, list_foreign_packages, read_imports
-from tests.packaging.requirements import EXTRAS, PROJECT, list_installed, list_missing_packages
+from tests.packaging.requirements import EXTRAS, PROJECT, list_distributions, list_installed, list_missing_packages
 
 CHAIN = """
 import asyncio
@@ -78,80 +76,6 @@ def list_modules(package: str) -> list[str]:
     return [name.removesuffix(".__init__") for name in names]
 
 
-def test_a_chain_runs_with_the_base_packages_only(tmp_path: Path) -> None:
-    done = run_with((), CHAIN, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "6 * 7 = 42" in done.stdout
-    assert "your cat is Ada" in done.stdout.splitlines()[-1]
-
-
-def test_a_provider_is_called_with_the_base_packages_only(tmp_path: Path) -> None:
-    done = run_with((), TURN, folder=tmp_path)
-    assert (done.stdout.strip(), done.returncode) == ("I am openai/gpt-oss-120b", 0), done.stderr
-
-
-def test_what_a_chain_imports_needs_no_extra() -> None:
-    """By reading the imports: the module that names an optional package at its top is the one to correct."""
-    missing = set(list_missing_packages())
-    foreign = list_foreign_packages(PACKAGES)
-    assert {name: file for name, file in foreign.items() if name in missing or name in EXTRA_BY_PACKAGE} == {}
-
-
-@pytest.mark.parametrize("package", ["sophon", "sophon_middlewares"])
-def test_an_optional_package_is_imported_by_the_parts_that_need_it_only(package: str) -> None:
-    """A module of the framework imports at its top what the base installs, or it is named here."""
-    optional = {
-        "sophon.stores": {"sqlalchemy", "alembic"},
-        "sophon_hosting.features.mcp.client": {"mcp", "mcp_types", "httpx2"},
-    }
-    found: dict[str, str] = {}
-    for name in list_modules(package):
-        file = find_file(name)
-        assert file is not None
-        allowed = next((each for prefix, each in optional.items() if name.startswith(f"{prefix}.")), set[str]())
-        imported = {each.partition(".")[0] for each in read_imports(file)}
-        if wrong := (imported & EXTRA_BY_PACKAGE.keys()) - allowed:
-            found[name] = ", ".join(sorted(wrong))
-    assert found == {}
-
-
-def test_the_base_is_small() -> None:
-    """About twenty packages, on any version of Python; an addition has to be worth it to whoever runs one chain."""
-    assert len(list_installed()) <= 28, sorted(list_installed())
-
-
-def test_each_optional_package_is_installed_by_its_extra_and_by_nothing_of_the_base() -> None:
-    distributions, base = packages_distributions(), list_installed()
-    for package, extra in EXTRA_BY_PACKAGE.items():
-        names = {canonicalize_name(each) for each in distributions.get(package, [package.replace("_", "-")])}
-        assert names & list_installed([extra]), f"{package} is not in the extra {extra}"
-        assert not names & base, f"{package} is in the base"
-
-
-def test_each_extra_installs_a_package_that_is_named_with_it() -> None:
-    assert set(EXTRA_BY_PACKAGE.values()) == EXTRAS.keys() - {"all", "docs", "dev"}
-
-
-def test_all_means_all() -> None:
-    [every] = [Requirement(text) for text in EXTRAS["all"]]
-    assert (every.name, every.extras) == (PROJECT["name"], EXTRAS.keys() - {"all", "docs", "dev"})
-
-
-@pytest.mark.parametrize("command", ["", "--help", "serve", "chat hello", "doctor"])
-def test_the_command_without_its_extra_says_in_one_line_what_to_install(command: str, tmp_path: Path) -> None:
-    done = run_with((), CLI, folder=tmp_path, arguments=command.split())
-    assert (done.returncode, done.stdout) == (1, "")
-    [line] = done.stderr.splitlines()
-    assert line.endswith(': pip install "sophon-agents[host]"')
-
-
-def test_a_host_needs_no_other_extra(tmp_path: Path) -> None:
-    done = run_with(["host"], CLI, folder=tmp_path, arguments=["chat", "what is 6 * 7?"])
-    assert (done.returncode, "42" in done.stdout) == (0, True), done.stderr
-    imports = "import sophon_hosting.host_server, sophon_hosting.worker_server, sophon_channels.whatsapp.channel"
-    assert run_with(["host"], imports, folder=tmp_path).stderr == ""
-
-
 MEMORY = """
 import json, os
 from pathlib import Path
@@ -169,44 +93,8 @@ print("set", "->", run_command_line(["memory", "list"]), flush=True)
 """
 """What is remembered, by the command line, with the embedder of the default and with one that was set."""
 
-
-def test_what_is_remembered_is_managed_without_numpy_unless_an_embedder_was_set(tmp_path: Path) -> None:
-    done = run_with(["host"], MEMORY, folder=tmp_path)
-    codes = [line.rpartition(" -> ")[2] for line in done.stdout.splitlines() if " -> " in line]
-    assert codes == [*"00000000", "1"], done.stderr
-    assert "Ada lives in Oslo" in done.stdout
-    command = 'pip install "sophon-agents[vectors]"'
-    [reindexed, null] = [line for line in done.stdout.splitlines() if "index of words" in line]
-    assert f"there are no vectors: they need numpy ({command})" in reindexed
-    assert "Memory.Embedder is null" in null
-    [refused] = done.stderr.splitlines()
-    assert refused.endswith(f"Hashing needs numpy, which is not installed; {command}")
-
-
-def test_doctor_notes_that_nothing_is_found_by_similarity_without_numpy(tmp_path: Path) -> None:
-    done = run_with(["host"], CLI, folder=tmp_path, arguments=["doctor", "--json"])
-    [found] = [each for each in json.loads(done.stdout) if each["id"] == "embeddings"]
-    assert (found["grade"], found["fix"]) == ("ok", 'pip install "sophon-agents[vectors]"')
-    assert found["text"] == "none: numpy is not installed, so nothing is found by similarity"
-
-
 SERVER = 'Mcp.Servers=[{"Id": "notes", "Command": "notes"}]'
 MISSING_MCP = 'MCP servers need the extra mcp: pip install "sophon-agents[mcp]"'
-
-
-def test_mcp_servers_without_their_extra_have_failed_and_say_what_to_install(tmp_path: Path) -> None:
-    listed = run_with(["host"], CLI, folder=tmp_path, arguments=["--set", SERVER, "mcp", "list", "--json"])
-    [row] = json.loads(listed.stdout)
-    assert (row["state"], row["error"]) == ("failed", MISSING_MCP)
-
-
-@pytest.mark.parametrize("command", ["doctor --json", "serve --port 0", "chat hello", "config validate"])
-def test_no_host_starts_with_mcp_servers_and_without_their_extra(command: str, tmp_path: Path) -> None:
-    done = run_with(["host"], CLI, folder=tmp_path, arguments=["--set", SERVER, *command.split()])
-    found = [each["text"] for each in json.loads(done.stdout)] if "json" in command else done.stderr.splitlines()
-    assert done.returncode == 1
-    assert sum(each.endswith(f"Mcp.Servers: {MISSING_MCP}") for each in found) == 1
-
 
 IMPORTS = """
 import asyncio
@@ -245,12 +133,142 @@ MISSING = {
 }
 """What a chain can ask for beyond the base: the program, the error, the package and the extra."""
 
+IN_BASE = {
+    "chain": Program(CHAIN),
+    "turn": Program(TURN),
+    **{f"sophon {words}": Program(CLI, words.split()) for words in ("", "--help", "serve", "chat hello", "doctor")},
+    **{f"without {case}": Program(f"{IMPORTS}\n{code}") for case, (code, *_) in MISSING.items()},
+}
+WITH_SERVER = ("doctor --json", "serve --port 0", "chat hello", "config validate", "mcp list --json")
+"""Commands, given settings with an MCP server."""
 
-@pytest.mark.parametrize("case", MISSING)
-def test_what_a_chain_lacks_is_named_with_the_command(case: str, tmp_path: Path) -> None:
-    program, kind, package, extra = MISSING[case]
-    done = run_with((), f"{IMPORTS}\n{program}", folder=tmp_path)
-    last = done.stderr.splitlines()[-1]
-    assert kind in last
-    assert package in last
-    assert last.endswith(f'pip install "sophon-agents[{extra}]"')
+IN_HOST = {
+    "chat": Program(CLI, ["chat", "what is 6 * 7?"]),
+    "memory": Program(MEMORY),
+    "doctor": Program(CLI, ["doctor", "--json"]),
+    **{words: Program(CLI, ["--set", SERVER, *words.split()]) for words in WITH_SERVER},
+}
+OF_A_HOST = (
+    *("sophon_hosting.cli.app", "sophon_hosting.host_server", "sophon_hosting.worker_server"),
+    "sophon_channels.whatsapp.channel",
+)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
+    """What the programs do that only need a chain, with the base packages only."""
+    return run_with((), IN_BASE, tmp_path_factory.mktemp("base"), ["sophon_middlewares.chains"])
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
+    """What a host does with its own extra only, once all of it has been imported."""
+    return run_with(["host"], IN_HOST, tmp_path_factory.mktemp("host"), OF_A_HOST)
+
+
+def test_a_chain_runs_with_the_base_packages_only(base: dict[str, Ended]) -> None:
+    done = base["chain"]
+    assert done.returncode == 0, done.stderr
+    assert "6 * 7 = 42" in done.stdout
+    assert "your cat is Ada" in done.stdout.splitlines()[-1]
+
+
+def test_a_provider_is_called_with_the_base_packages_only(base: dict[str, Ended]) -> None:
+    done = base["turn"]
+    assert (done.stdout.strip(), done.returncode) == ("I am openai/gpt-oss-120b", 0), done.stderr
+
+
+def test_what_a_chain_imports_needs_no_extra() -> None:
+    """By reading the imports: the module that names an optional package at its top is the one to correct."""
+    missing = set(list_missing_packages())
+    foreign = list_foreign_packages(PACKAGES)
+    assert {name: file for name, file in foreign.items() if name in missing or name in EXTRA_BY_PACKAGE} == {}
+
+
+def test_an_optional_package_is_imported_by_the_parts_that_need_it_only() -> None:
+    """A module of the framework imports at its top what the base installs, or it is named here."""
+    optional = {
+        "sophon.stores": {"sqlalchemy", "alembic"},
+        "sophon_hosting.features.mcp.client": {"mcp", "mcp_types", "httpx2"},
+    }
+    found: dict[str, str] = {}
+    for name in (*list_modules("sophon"), *list_modules("sophon_middlewares")):
+        file = find_file(name)
+        assert file is not None
+        allowed = next((each for prefix, each in optional.items() if name.startswith(f"{prefix}.")), set[str]())
+        imported = {each.partition(".")[0] for each in read_imports(file)}
+        if wrong := (imported & EXTRA_BY_PACKAGE.keys()) - allowed:
+            found[name] = ", ".join(sorted(wrong))
+    assert found == {}
+
+
+def test_the_base_is_small() -> None:
+    """About twenty packages, on any version of Python; an addition has to be worth it to whoever runs one chain."""
+    assert len(list_installed()) <= 28, sorted(list_installed())
+
+
+def test_each_optional_package_is_installed_by_its_extra_and_by_nothing_of_the_base() -> None:
+    distributions, base = list_distributions(), list_installed()
+    for package, extra in EXTRA_BY_PACKAGE.items():
+        names = {canonicalize_name(each) for each in distributions.get(package, [package.replace("_", "-")])}
+        assert names & list_installed(extra), f"{package} is not in the extra {extra}"
+        assert not names & base, f"{package} is in the base"
+
+
+def test_each_extra_installs_a_package_that_is_named_with_it() -> None:
+    assert set(EXTRA_BY_PACKAGE.values()) == EXTRAS.keys() - {"all", "docs", "dev"}
+
+
+def test_all_means_all() -> None:
+    [every] = [Requirement(text) for text in EXTRAS["all"]]
+    assert (every.name, every.extras) == (PROJECT["name"], EXTRAS.keys() - {"all", "docs", "dev"})
+
+
+def test_the_command_without_its_extra_says_in_one_line_what_to_install(base: dict[str, Ended]) -> None:
+    for name, done in base.items():
+        if name.startswith("sophon"):
+            assert (done.returncode, done.stdout) == (1, ""), name
+            [line] = done.stderr.splitlines()
+            assert line.endswith(': pip install "sophon-agents[host]"'), name
+
+
+def test_a_host_needs_no_other_extra(host: dict[str, Ended]) -> None:
+    done = host["chat"]
+    assert (done.returncode, "42" in done.stdout) == (0, True), done.stderr
+
+
+def test_what_is_remembered_is_managed_without_numpy_unless_an_embedder_was_set(host: dict[str, Ended]) -> None:
+    done = host["memory"]
+    codes = [line.rpartition(" -> ")[2] for line in done.stdout.splitlines() if " -> " in line]
+    assert codes == [*"00000000", "1"], done.stderr
+    assert "Ada lives in Oslo" in done.stdout
+    command = 'pip install "sophon-agents[vectors]"'
+    [reindexed, null] = [line for line in done.stdout.splitlines() if "index of words" in line]
+    assert f"there are no vectors: they need numpy ({command})" in reindexed
+    assert "Memory.Embedder is null" in null
+    [refused] = done.stderr.splitlines()
+    assert refused.endswith(f"Hashing needs numpy, which is not installed; {command}")
+
+
+def test_doctor_notes_that_nothing_is_found_by_similarity_without_numpy(host: dict[str, Ended]) -> None:
+    [found] = [each for each in json.loads(host["doctor"].stdout) if each["id"] == "embeddings"]
+    assert (found["grade"], found["fix"]) == ("ok", 'pip install "sophon-agents[vectors]"')
+    assert found["text"] == "none: numpy is not installed, so nothing is found by similarity"
+
+
+def test_no_host_starts_with_mcp_servers_and_without_their_extra(host: dict[str, Ended]) -> None:
+    [row] = json.loads(host["mcp list --json"].stdout)
+    assert (row["state"], row["error"]) == ("failed", MISSING_MCP)
+    for words in WITH_SERVER[:-1]:
+        done = host[words]
+        found = [each["text"] for each in json.loads(done.stdout)] if "json" in words else done.stderr.splitlines()
+        assert done.returncode == 1, words
+        assert sum(each.endswith(f"Mcp.Servers: {MISSING_MCP}") for each in found) == 1, words
+
+
+def test_what_a_chain_lacks_is_named_with_the_command(base: dict[str, Ended]) -> None:
+    for case, (_, kind, package, extra) in MISSING.items():
+        last = base[f"without {case}"].stderr.splitlines()[-1]
+        assert kind in last, case
+        assert package in last, case
+        assert last.endswith(f'pip install "sophon-agents[{extra}]"'), case

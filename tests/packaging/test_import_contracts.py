@@ -1,60 +1,50 @@
-"""No import cycle at any level, imports under TYPE_CHECKING included; and the import contracts of pyproject.toml."""
+"""The import contracts of pyproject.toml are kept, and each of them is broken by an import that it forbids."""
 
-import subprocess
-import sys
+from copy import deepcopy
 from pathlib import Path
+from typing import Any, cast
 
 import grimp
-import networkx
-import pytest
+from importlinter import Contract
+from importlinter.api import read_configuration  # pyright: ignore[reportUnknownVariableType] - cast below
+from importlinter.contracts.acyclic_siblings import AcyclicSiblingsContract
+from importlinter.contracts.forbidden import ForbiddenContract
+from importlinter.contracts.layers import LayersContract
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = ("sophon", "sophon_middlewares", "sophon_hosting", "sophon_channels")
+from tests.packaging.core_contract import CoreContract
 
-
-@pytest.fixture(scope="module")
-def graph() -> grimp.ImportGraph:
-    return grimp.build_graph(*PACKAGES, cache_dir=None)
-
-
-def cycles(graph: grimp.ImportGraph) -> list[tuple[str, list[str]]]:
-    """The strongly connected children of each package: (package, names)."""
-    imports = [(module, other) for module in graph.modules for other in graph.find_modules_directly_imported_by(module)]
-    parents = {module.rpartition(".")[0] for module in graph.modules} - {""}
-    found: list[tuple[str, list[str]]] = []
-    for parent in sorted(parents):
-        children = networkx.DiGraph()
-        for ends in imports:
-            if all(end.startswith(f"{parent}.") for end in ends):
-                children.add_edge(*(end[len(parent) + 1 :].partition(".")[0] for end in ends))
-        components = networkx.strongly_connected_components(children)
-        found += [(parent, sorted(component)) for component in components if len(component) > 1]
-    return found
-
-
-def test_no_package_and_no_module_imports_itself_through_others(graph: grimp.ImportGraph) -> None:
-    assert cycles(graph) == []
+CONFIGURATION = cast(dict[str, Any], read_configuration(str(Path(__file__).parents[2] / "pyproject.toml")))
+TYPES: dict[str, type[Contract]] = {
+    "layers": LayersContract,
+    "acyclic_siblings": AcyclicSiblingsContract,
+    "core": CoreContract,
+    "forbidden": ForbiddenContract,
+}
+FORBIDDEN = {
+    "Four layers": ("sophon.tools.tool", "sophon_hosting.host"),
+    "No import cycle": ("sophon.stores.usage.contract", "sophon.stores.contract"),
+    "What each package of the framework": ("sophon.context.context", "sophon.services"),
+    "The core": ("sophon.context.context", "sophon.vault"),
+    "What each package of the middlewares": ("sophon_middlewares.tool_calls", "sophon_middlewares.chains"),
+    "What each package of the channels": ("sophon_channels.contract", "sophon_channels.text"),
+    "What each package of the host": ("sophon_hosting.runs.outcomes", "sophon_hosting.host"),
+    "The SQL store": ("sophon_middlewares.chains", "sophon.stores.sql_store"),
+    "The context": ("sophon.context.context", "sophon.builtin_tools"),
+}
+"""The first words of each contract, and an import that breaks it."""
 
 
-@pytest.mark.parametrize(
-    ("importer", "imported", "cycle"),
-    [
-        ("sophon.context.context", "sophon.services", "sophon"),
-        ("sophon.tools.tool", "sophon.context.context", "sophon"),
-        ("sophon_hosting.runs.outcomes", "sophon_hosting.host", "sophon_hosting"),
-        ("sophon.stores.usage.contract", "sophon.stores.contract", "sophon.stores"),
-    ],
-)
-def test_an_import_that_points_up_is_found(graph: grimp.ImportGraph, importer: str, imported: str, cycle: str) -> None:
-    graph.add_import(importer=importer, imported=imported)
-    try:
-        assert cycle in [package for package, _ in cycles(graph)]
-    finally:
-        graph.remove_import(importer=importer, imported=imported)
-
-
-def test_the_import_contracts_are_kept() -> None:
-    # In a process of its own: import-linter configures logging, and disables the loggers of this one with it.
-    program = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+def test_each_contract_is_kept_and_finds_an_import_that_it_forbids() -> None:
+    session = CONFIGURATION["session_options"]
+    graph = grimp.build_graph(*session["root_packages"], cache_dir=None)
+    for options, (words, (importer, imported)) in zip(
+        CONFIGURATION["contracts_options"], FORBIDDEN.items(), strict=True
+    ):
+        name: str = options["name"]
+        assert name.startswith(words)
+        contract = TYPES[options["type"]](name, session, options)
+        # A check takes the imports that a contract ignores out of the graph that it is given.
+        assert contract.check(deepcopy(graph), verbose=False).kept, name
+        broken = deepcopy(graph)
+        broken.add_import(importer=importer, imported=imported)
+        assert not contract.check(broken, verbose=False).kept, name
