@@ -1,4 +1,4 @@
-"""A host over each store, a model whose answers a test decides, and a clock that stands still until it is moved."""
+"""A host over a database in memory, a model whose answers a test decides, and a clock that a test moves."""
 
 import asyncio
 import json
@@ -33,11 +33,13 @@ def clock() -> VirtualClock:
     return VirtualClock(auto=False)
 
 
-@pytest.fixture(params=URLS)
+@pytest.fixture
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
+    """Of a database in memory, which runs the same statements as a file; a test of several processes asks for one."""
+    kind = getattr(request, "param", "memory")
+    if kind == "sqlite":
         copy_database(tmp_path)
-    return URLS[request.param]
+    return URLS[kind]
 
 
 @pytest.fixture

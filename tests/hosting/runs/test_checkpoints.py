@@ -154,27 +154,27 @@ async def test_a_round_writes_the_same_behind_any_history_and_in_any_round(
     shop: Make, store: Store, clock: VirtualClock
 ) -> None:
     sizes: dict[int, list[int]] = {}
-    for stored in (10, 1000):
-        here = await shop(stored - len(await texts(store)), rounds=300)
+    for stored in (10, 500):
+        here = await shop(stored - len(await texts(store)), rounds=100)
         host = here.host(clock)
         await host.start()
-        receipt = await send(host, max_iterations=400)
+        receipt = await send(host, max_iterations=200)
         async with asyncio.timeout(120):
             while not await is_over(store, receipt):
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0)
         await host.shutdown(grace_seconds=0)
         sizes[stored] = list(here.runs.sizes)
-        assert len(here.runs.sizes) == 300
+        assert len(here.runs.sizes) == 100
     # From the 31st round on the window of the loop detector is full.
     for each in sizes.values():
         assert max(each[31:]) - min(each[31:]) < 100
         assert max(each) < 5000
         assert max(each) - each[5] < 2500
-    assert abs(sizes[10][299] - sizes[1000][299]) < 100
+    assert abs(sizes[10][99] - sizes[500][99]) < 100
 
 
 @pytest.mark.parametrize("planning", ["Never", "Always"])
-@pytest.mark.parametrize("stop_at", range(ROUNDS))
+@pytest.mark.parametrize("stop_at", [0, ROUNDS - 1])
 async def test_a_turn_that_was_cut_off_in_a_round_ends_as_if_it_had_not_been(
     shop: Make, store: Store, clock: VirtualClock, stop_at: int, planning: str
 ) -> None:
