@@ -96,7 +96,7 @@ async def test_nothing_that_lasts_is_changed_unasked_in_any_mode() -> None:
 
 
 async def test_without_the_rule_for_lasting_effects_they_succeed() -> None:
-    of_goals = {**ENFORCED, "Approval": {}}  # of schedules InformationFlow asks, too
+    of_goals: dict[str, Any] = {**ENFORCED, "Approval": {}}  # of schedules InformationFlow asks, too
     for settings, what in ((AUTOMATIC, "paused"), (of_goals, "paused goal")):
         pausing = [attack for attack in LASTING if attack.name.startswith(what)]
         outcomes = [await run(attack, settings, guarded=True, asks_about_lasting=False) for attack in pausing]
