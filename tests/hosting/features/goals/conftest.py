@@ -31,15 +31,13 @@ from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.chains.additions import GUARD_ORDER, find_guards
-from tests.databases import SQLITE, copy_database
 
 PATIENCE_SECONDS = 20
 
 
 @pytest.fixture
-def store_url(tmp_path: Path) -> str:
-    copy_database(tmp_path)
-    return SQLITE
+def store_url() -> str:
+    return "memory://"
 
 
 @pytest.fixture
@@ -86,6 +84,8 @@ class World:
     guards: bool = False
     build_chain: Callable[[Services], Pipeline] = twelve
     checks_owners: bool = False
+    pause_seconds: float = 0.0
+    """Above zero over a server: its answers take real time, while in memory every task can go on at once."""
     agent_calls: Sequence[str] = ()
     """Tools that a step without a tool calls, one after the other, before it answers."""
 
@@ -181,15 +181,21 @@ class World:
         assert found is not None
         return found
 
+    async def work(self) -> None:
+        """Let the tasks of the event loop go on."""
+        await asyncio.sleep(self.pause_seconds)
+        for _ in range(20):
+            await asyncio.sleep(0)
+
     async def until(self, goal: Goal, check: Callable[[Goal], bool], *, step_seconds: float = 1.0) -> Goal:
         """Move the clock until the goal is as expected; fails after a while instead of hanging."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
-                for _ in range(20):
+                for _ in range(10):
                     found = await self.get(goal)
                     if check(found):
                         return found
-                    await asyncio.sleep(0.001)
+                    await self.work()
                 await self.clock.advance(step_seconds)
 
     async def decide(self, goal: Goal, decision: Decision) -> str:
@@ -198,7 +204,7 @@ class World:
         node = next(node for node in waiting.nodes if node.waits)
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not (run := await self.store.runs.get(node.run_id)).waiting_for:
-                await asyncio.sleep(0.001)
+                await self.work()
         await self.host.approvals.decide(run.waiting_for[0], decision, "ada")
         return node.tool
 
@@ -217,8 +223,7 @@ class World:
             while True:
                 deletion = asyncio.ensure_future(delete())
                 while not deletion.done():
-                    for _ in range(20):
-                        await asyncio.sleep(0.001)
+                    await self.work()
                     await self.clock.advance(0.1)
                 try:
                     return deletion.result()
@@ -237,8 +242,8 @@ class World:
 
 
 @pytest.fixture
-async def world(store: Store, clock: VirtualClock) -> AsyncIterator[World]:
-    world = World(store, clock)
+async def world(store: Store, store_url: str, clock: VirtualClock) -> AsyncIterator[World]:
+    world = World(store, clock, pause_seconds=0.0 if store_url == "memory://" else 0.002)
     yield world
     if world.held is not None:
         world.held.set()

@@ -60,7 +60,7 @@ async def answer(request: ModelRequest) -> ModelResponse:
 async def test_a_month_of_goals_runs_in_a_second() -> None:
     clock = VirtualClock()
     store = SqlHostStore("memory://", clock=clock)
-    settings = {"Goals": {"Enabled": True, "Review": False, "Tick": "00:05:00"}}
+    settings = {"Goals": {"Enabled": True, "Review": False, "Tick": "00:30:00"}}
     events = EventRecorder()
     services = Services(models=FunctionModel(answer), store=store, clock=clock, settings=settings, events=events)
     host = InstantHost(services)

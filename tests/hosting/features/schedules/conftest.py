@@ -26,7 +26,6 @@ from sophon_hosting.host import Host
 from sophon_hosting.store.factory import host_store_from_url
 from sophon_hosting.store.runs.contract import Run
 from sophon_middlewares.chains import twelve
-from tests.databases import SQLITE, copy_database
 
 T0 = datetime(2026, 11, 23, 12, tzinfo=UTC)
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
@@ -112,9 +111,8 @@ class ScheduleWorld:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[ScheduleWorld]:
-    copy_database(tmp_path)
     clock = VirtualClock(auto=False, start=T0)
-    store = host_store_from_url(SQLITE, folder=tmp_path, clock=clock)
+    store = host_store_from_url("memory://", folder=tmp_path, clock=clock)
     await store.open()
     world = ScheduleWorld(store, clock)
     yield world
