@@ -156,13 +156,12 @@ def test_a_closed_input_and_a_closed_log_are_no_failure(folder: Path, closed: st
     assert run_in_shell(folder, closed, "models") == (0, "")
 
 
-@pytest.mark.parametrize("words", [("models",), ("chat", "What is 6 * 7?"), ("memory", "export"), ("--help",)])
-def test_what_a_closed_output_loses_is_one_line(folder: Path, words: tuple[str, ...]) -> None:
-    (folder / "data").mkdir(exist_ok=True)
-    run_in_shell(folder, "", "chat", "Remember that my cat is called Ada")
-    code, said = run_in_shell(folder, ">&-", *words)
-    assert (code, said.splitlines()[-1]) == (1, "error: the output cannot be written: standard output is closed")
-    assert run_in_shell(folder, "<&- >&- 2>&-", *words) == (1, "")
+def test_what_a_closed_output_loses_is_one_line(folder: Path) -> None:
+    for words in (("models",), ("chat", "What is 6 * 7?"), ("--help",)):
+        code, said = run_in_shell(folder, ">&-", *words)
+        assert code == 1, words
+        assert said.splitlines()[-1] == "error: the output cannot be written: standard output is closed", words
+    assert run_in_shell(folder, "<&- >&- 2>&-", "models") == (1, "")
 
 
 def test_a_closed_output_of_which_nothing_is_lost_is_no_failure(folder: Path) -> None:
