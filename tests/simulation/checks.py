@@ -7,6 +7,7 @@ everything is at rest.
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from sqlalchemy import select
 
@@ -21,6 +22,9 @@ from tests.simulation.platforms import REPEAT
 from tests.simulation.world import Effect, World
 
 EVERYTHING = 10_000
+
+AFTERMATH_SECONDS = 60.0
+"""Time in which a turn may begin anew because of what happened before."""
 
 
 @dataclass
@@ -183,6 +187,15 @@ def begins_once(evidence: Evidence) -> Iterator[str]:
             yield f"{tool} began {times} times for {text!r}"
 
 
+def runs_once(evidence: Evidence) -> Iterator[str]:
+    """Leases are renewed while a turn runs, however long it takes: it begins anew only if something has happened."""
+    disturbed_at = evidence.world.disturbed_at
+    for text, times in evidence.world.models.asked.items():
+        for before, again in pairwise(times):
+            if not any(before - AFTERMATH_SECONDS <= at <= again for at in disturbed_at):
+                yield f"the turn for {text!r} began at {before:.3f} and at {again:.3f}, and nothing had happened"
+
+
 def decided_once(evidence: Evidence) -> Iterator[str]:
     """The first decision counts, and is stored in one transaction with the event that reports it."""
     stored = {each.request.id: each for each in evidence.approvals}
@@ -285,6 +298,7 @@ CHECKS: Sequence[Callable[[Evidence], Iterator[str]]] = (
     said_once,
     order,
     begins_once,
+    runs_once,
     decided_once,
     approved_before,
     events,

@@ -19,13 +19,19 @@ async def break_things(world: World, faults: Sequence[PlannedFault]) -> None:
     for fault in faults:
         await asyncio.sleep(fault.after)
         world.faults += 1
-        lasting.append(asyncio.create_task(FAULTS[fault.kind](world, fault)))
+        lasting.append(asyncio.create_task(_let_happen(world, fault)))
     if lasting:
         await asyncio.wait(lasting)
     for each in lasting:
         each.result()
     for node in world.nodes:
         node.planned.clear()
+
+
+async def _let_happen(world: World, fault: PlannedFault) -> None:
+    world.disturb()
+    await FAULTS[fault.kind](world, fault)
+    world.disturb()
 
 
 async def _end_process(world: World, fault: PlannedFault) -> None:

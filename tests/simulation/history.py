@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -93,8 +94,13 @@ def _is_stuck(world: World) -> bool:
 
 def run_history(plan: Plan) -> History:
     """Run the history of a plan."""
-    with finalised():
-        return _run(plan)
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)  # a record would keep what it is about, beyond the end of the world
+    try:
+        with finalised():
+            return _run(plan)
+    finally:
+        logging.disable(before)
 
 
 def _run(plan: Plan) -> History:

@@ -25,11 +25,14 @@ class ModelServer:
     loop: SimulatedLoop
     fault: str = ""
     share: float = 0.0
-    asked: int = 0
+    asked: dict[str, list[float]] = field(default_factory=dict)
+    """When a turn for a message has begun: its first request of each time."""
 
     async def answer(self, request: ModelRequest) -> ModelResponse:
         """Answer as the model server does."""
-        self.asked += 1
+        asked, is_first = _find_message(request)
+        if is_first:
+            self.asked.setdefault(asked, []).append(self.loop.time())
         random = self.loop.random
         await asyncio.sleep(random.uniform(0.01, 1.0))
         fault = self.fault if self.fault and random.random() < self.share else ""
@@ -63,12 +66,7 @@ class ModelServer:
             await asyncio.sleep(random.choice((0.0, random.uniform(0.0, 3.0))))
 
     def _think(self, request: ModelRequest) -> ModelResponse:
-        asked, is_first = "nothing", True
-        for each in reversed(request.messages):
-            if each.role == "user" and (found := MESSAGE.search(each.content)):
-                asked = found[0]
-                break
-            is_first = is_first and each.role != "tool"
+        asked, is_first = _find_message(request)
         wanted = asked.partition(" ")[0]
         calls = []
         if is_first and request.tools:
@@ -88,6 +86,16 @@ class ModelServer:
 
     def _usage(self, request: ModelRequest) -> Usage:
         return Usage(input_tokens=10, output_tokens=request.max_tokens)
+
+
+def _find_message(request: ModelRequest) -> tuple[str, bool]:
+    """Return the message that a request is about, and whether no tool has run for it."""
+    is_first = True
+    for each in reversed(request.messages):
+        if each.role == "user" and (found := MESSAGE.search(each.content)):
+            return found[0], is_first
+        is_first = is_first and each.role != "tool"
+    return "nothing", is_first
 
 
 @dataclass(eq=False)

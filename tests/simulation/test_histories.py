@@ -70,7 +70,7 @@ def run_elsewhere(seeds: Sequence[int], hash_seed: str) -> set[str]:
 
 
 def test_a_history_is_the_same_in_any_process_and_behind_any_others() -> None:
-    seeds = (1189, 5, 21)
+    seeds = (1189, 5, 108)
     first = run_elsewhere(seeds, "1")
     assert len(first) == len(seeds)
     assert run_elsewhere(seeds[::-1], "2") == first

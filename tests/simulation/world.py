@@ -244,6 +244,8 @@ class World:
         self.violations: list[str] = []
         """What people saw that must not be, while it happened."""
         self.changed_at = 0.0
+        self.disturbed_at: list[float] = []
+        """When something has happened that may make a turn begin anew."""
         self.faults = 0
         """How many faults have begun."""
         self.nodes = [Node(self, f"host-{number}") for number in range(hosts)]
@@ -253,6 +255,10 @@ class World:
         """Note what has happened."""
         self.changed_at = self.loop.time()
         self.journal.append(f"{self.changed_at:10.3f} {text}")
+
+    def disturb(self) -> None:
+        """Note that something happens that may make a turn begin anew."""
+        self.disturbed_at.append(self.loop.time())
 
     def note_rare(self, text: str) -> None:
         """Note what repeats while nothing changes."""
@@ -296,9 +302,12 @@ class World:
             return
         self.note(f"{process.name} stands still for {fault.seconds:.1f} s")
         self.loop.stop_process(process, fault.seconds)
+        self.disturb()
+        self.later(fault.seconds, self.disturb)
 
     def _note_death(self, process: SimulatedProcess) -> None:
         node = next(each for each in self.nodes if each.process is process)
+        self.disturb()
         self.note(f"{process.name} ends at its step {process.steps}")
         node.end()
         self.later(self.loop.random.uniform(0.0, RESTART_SECONDS), node.start)

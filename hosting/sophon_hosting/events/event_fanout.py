@@ -70,7 +70,7 @@ class EventFanout:
         self._tasks = BackgroundTasks()
         self._poll_task: asyncio.Task[None] | None = None
         self._is_poll_due = asyncio.Event()
-        self._unchecked: set[str] = set()
+        self._unchecked: dict[str, None] = {}  # in the order in which they asked
         """Sessions whose messages arrive since a moment ago; what was told before was not heard."""
         self._ending: set[str] = set()
         """Sessions that another process has deleted, and whose subscriptions are being ended."""
@@ -139,7 +139,7 @@ class EventFanout:
         self._fanout.publish(SessionRemoved(session_id))
 
     def _look_again(self, session_id: str) -> None:
-        self._unchecked.add(session_id)
+        self._unchecked[session_id] = None
         self._is_poll_due.set()
 
     def want_snapshot(self, session_id: str) -> None:
@@ -160,7 +160,7 @@ class EventFanout:
                 self._look_again(message.session_id)
                 self.want_snapshot(message.session_id)
             case HintsLost():
-                self._unchecked |= set(self._list_watched())
+                self._unchecked |= dict.fromkeys(self._list_watched())
                 self._is_poll_due.set()
                 for session_id in self._list_watched():
                     self.want_snapshot(session_id)
@@ -229,10 +229,10 @@ class EventFanout:
                 async with self._clock.timeout(max(due_at - self._clock.monotonic(), 0.0)):
                     await self._is_poll_due.wait()
             self._is_poll_due.clear()
-            unchecked, self._unchecked = self._unchecked, set()
+            unchecked, self._unchecked = self._unchecked, {}
             if self._clock.monotonic() >= due_at:
                 due_at = self._clock.monotonic() + POLL_SECONDS
-                unchecked |= set(self._list_watched())
+                unchecked |= dict.fromkeys(self._list_watched())
             await self._poll([each for each in unchecked if each in self._sequencers])
 
     async def _poll(self, session_ids: Sequence[str]) -> None:
