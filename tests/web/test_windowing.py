@@ -6,7 +6,10 @@ import re
 import pytest
 from playwright.async_api import Page, Route, expect
 
+from sophon.messages import Message
+from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.host import RunRequest
+from tests.web.conftest import Served
 from tests.web.driving import turn, write
 
 MOST_RENDERED = 40
@@ -34,12 +37,17 @@ MOVED = f"""async number => {{
 """How far a turn moves that one jumps to, in pixels."""
 
 
-async def converse(served, count: int, text: str = "message {}") -> None:
-    """Have so many turns in one session."""
-    for number in range(count):
-        await served.site.host.accept(RunRequest(text.format(number), session_id="long", owner="local"))
-        if number % 100 == 99 or number == count - 1:
-            await served.over("long", number + 1)
+async def converse(served: Served, count: int, text: str = "message {}") -> None:
+    """Store so many turns of one session, whose last one the chain has run."""
+    records: list[SessionRecord] = []
+    for number in range(count - 1):
+        question = text.format(number)
+        answer = question[4:] if question.startswith("say ") else f"You said: {question}"
+        for message in (Message("user", question), Message("assistant", answer)):
+            records.append(SessionRecord("message", f"t{number}", message))
+    await served.site.services.store.sessions.append("long", records, owner="local")
+    await served.site.host.accept(RunRequest(text.format(count - 1), session_id="long", owner="local"))
+    await served.over("long", 1)
 
 
 async def check_bound(page: Page) -> None:
@@ -65,7 +73,7 @@ async def load_all(page: Page, count: int) -> None:
 
 
 async def test_two_thousand_messages_open_at_their_end_and_lead_back_to_the_first(host, look) -> None:
-    served = await host(Queue={"Capacity": 1000}, AgentExecution={"MaxConcurrentTasks": 3, "Titles": False})
+    served = await host()
     await converse(served, 1000)
     page = await look(f"{served.url}/#/session/long")
     await expect(page.get_by_text("You said: message 999")).to_be_in_viewport()
@@ -86,7 +94,7 @@ async def test_two_thousand_messages_open_at_their_end_and_lead_back_to_the_firs
 
 
 async def test_who_scrolls_while_earlier_messages_load_stays_where_they_are(host, look) -> None:
-    served = await host(Queue={"Capacity": 400})
+    served = await host()
     await converse(served, 350)
     page = await look(f"{served.url}/#/session/long")
     await expect(page.get_by_text("You said: message 349")).to_be_in_viewport()
@@ -170,7 +178,7 @@ async def test_all_that_is_selected_is_copied(long) -> None:
 
 async def test_what_somebody_opened_stays_open_while_one_reads_elsewhere(long) -> None:
     last = long.locator(".turn").last
-    identity = await last.evaluate("each => each.previousElementSibling.id")
+    identity = await last.get_attribute("id")
     opened = long.locator(f"[id='{identity}']")
     await opened.locator(".what-happened summary").click()
     await long.locator(".thread").hover()
