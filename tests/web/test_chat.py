@@ -125,7 +125,8 @@ async def test_conversations_are_renamed_copied_saved_searched_and_deleted(host,
     await expect(page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
 
 
-async def test_everything_can_be_done_with_keys(page: Page) -> None:
+async def test_everything_can_be_done_with_keys(host, look) -> None:
+    page = await look((await host()).url)  # with no other conversation that a key could lead to
     await write(page, "one")
     await expect(turn(page).get_by_text("You said: one")).to_be_visible()
     await page.keyboard.press("Alt+n")
