@@ -20,7 +20,8 @@ from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.outcomes import OutcomeWriter
 from sophon_hosting.runs.turn_factory import build_turn
-from sophon_hosting.store.runs.contract import Run
+from sophon_hosting.store.contract import host_store
+from sophon_hosting.store.runs.contract import OutdatedRun, Run
 from sophon_middlewares.outer.session_events.session_events import SessionEvents, error_to_json
 
 log = logging.getLogger("sophon")
@@ -143,16 +144,21 @@ class RunTerminator:
             return  # taken since the caller looked; a cancellation and the reconciler look again
         active_run = ActiveRun(run.id, run, is_cancel_requested=isinstance(error, asyncio.CancelledError))
         active_run.unless_running = unless_running
+        is_outdated = False
         self._active_runs.add(active_run)
         try:
             await self._terminate(active_run, error)
             await self.write_held_outcome(active_run)
+        except OutdatedRun:  # another process has begun it since the caller has read it
+            is_outdated = True
         finally:
             if active_run.has_outcome:
                 await self._release_lane(run.session_id, run.id)
             elif self._queue.is_shared:
                 self._event_bus.forget_run(run.session_id, run.id)
             self._active_runs.remove(active_run)
+        if is_outdated and (changed := await host_store(self._services).runs.find(run.id)) is not None:
+            await self._terminate_inactive(changed, error, unless_running=unless_running)
 
     async def _release_lane(self, session_id: str, task_id: str) -> None:
         if not self._health.is_available:  # the reconciler asks when it is back
@@ -172,6 +178,8 @@ class RunTerminator:
             if ctx.recorded:
                 ctx.resumed = True
             await self._recorder.record_end(ctx, error)
+        if active_run.is_outdated:  # who reads it again ends it
+            raise OutdatedRun(active_run.task_id)
         if not active_run.has_outcome and active_run.held_outcome is None:
             await self._record_outcome(active_run, active_run.run, error)
 

@@ -10,13 +10,13 @@ from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.clock import Clock
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
-from sophon.stores.run_fence import RunFence
+from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.usage.contract import UsageRow
 from sophon.task_timeout import TaskTimeout
 from sophon_hosting.events.staged_writes import StagedWrite
 from sophon_hosting.store.contract import HostStore
-from sophon_hosting.store.runs.contract import Run
+from sophon_hosting.store.runs.contract import OutdatedRun, Run
 
 Unsettled: TypeAlias = deque[Callable[[], Awaitable[object]]]
 """Ends of budget reservations that the store did not take, each as it is called again."""
@@ -97,6 +97,20 @@ class ActiveRun:
     def start(self) -> int | None:
         """The number of the start that runs here; None before it has begun, and for who does not run the run."""
         return self.fence.start if self.fence is not None else None
+
+    @property
+    def seen_starts(self) -> int | None:
+        """The starts that the run had when it was read, if it has not begun here; None if it has."""
+        if self.run is None or self.fence is not None:
+            return None
+        return self.run.starts - 1 if self.must_begin else self.run.starts  # a worker has counted its own already
+
+    def leave_to_others(self, refusal: StaleRun | OutdatedRun) -> None:
+        """Note that the store has refused the outcome, because the run was started elsewhere meanwhile."""
+        if isinstance(refusal, OutdatedRun):
+            self.is_outdated = True
+        else:
+            self.become_stale()
 
     def become_stale(self) -> None:
         """End the turn at once: the run was continued elsewhere."""

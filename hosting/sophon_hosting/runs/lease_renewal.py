@@ -28,12 +28,9 @@ class LeaseRenewal:
         self._queue, self._clock, self._health = queue, clock, health
         self.held: dict[ActiveRun, Delivery] = {}
         """Deliveries in work, each until it is about to be acked or given back."""
-
-    @property
-    def interval_seconds(self) -> float | None:
+        lease_seconds = queue.lease_seconds
+        self.interval_seconds = None if lease_seconds is None else lease_seconds / RENEWALS_PER_LEASE
         """Interval of the renewals; None for a queue without leases."""
-        lease_seconds = self._queue.lease_seconds
-        return None if lease_seconds is None else lease_seconds / RENEWALS_PER_LEASE
 
     async def run_forever(self) -> None:
         """Renew until cancelled; returns at once for a queue without leases."""

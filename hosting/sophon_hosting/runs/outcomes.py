@@ -75,7 +75,9 @@ class OutcomeWriter:
     async def write(
         self, active_run: ActiveRun, run: Run, records: Sequence[SessionRecord], turn_end: TurnEnd
     ) -> FinishResult:
-        """Write the outcome; publish its events if it is the run's first outcome. Raises StoreError, NotFound.
+        """Write the outcome; publish its events if it is the run's first outcome.
+
+        Raises StoreError, NotFound, and StaleRun or OutdatedRun if another process has started the run meanwhile.
 
         What the run has asked and nobody has decided is withdrawn by the same write, and told before the outcome. An
         outcome for which the store is unavailable is held by the run before StoreUnavailable is raised.
@@ -113,6 +115,7 @@ class OutcomeWriter:
                 events=build_events,
                 unit=replace(unit, writes=[*writes, *to_writes(trace)]),
                 start=active_run.start,
+                seen_starts=active_run.seen_starts,
                 unless_running=active_run.unless_running,
                 withdrawal=withdrawal,
             )
@@ -125,8 +128,8 @@ class OutcomeWriter:
         except StoreUnavailable:
             active_run.held_outcome = HeldOutcome(records, turn_end)
             raise
-        except StaleRun:
-            active_run.become_stale()
+        except (StaleRun, OutdatedRun) as refusal:
+            active_run.leave_to_others(refusal)
             raise
         if finished.is_running:
             return finished
@@ -267,7 +270,7 @@ class RunTurnLog:
             return (await self._outcome_writer.write(active_run, active_run.run, records, turn_end)).is_first
         except StoreUnavailable:
             return True
-        except StaleRun:
+        except (StaleRun, OutdatedRun):
             return False
         except Exception:
             active_run.outcome_write_failed = True

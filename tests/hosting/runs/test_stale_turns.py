@@ -1,17 +1,21 @@
 """A worker that was believed dead and comes back changes nothing, and runs of a session start in their order."""
 
+import asyncio
 import logging
 from typing import Any
 
 import pytest
 
+from sophon import Message
 from sophon.stores.run_fence import StaleRun
+from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting import worker
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs import outcomes
+from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.runs.delivery_settlement import RETRY_SECONDS
 from sophon_hosting.store.events.logged_event import LoggedEvent
-from sophon_hosting.store.runs.contract import Run, RunOutcome
+from sophon_hosting.store.runs.contract import OutdatedRun, Run, RunOutcome
 from sophon_hosting.store.runs.contract import Run as StoredRun
 
 ANSWER = RunOutcome("completed", {"text": "of the other worker", "finish_reason": "stop", "usage": {}})
@@ -95,6 +99,7 @@ async def test_without_the_fence_the_turn_that_comes_back_writes_its_outcome(
 ) -> None:
     for module in (worker, outcomes):
         monkeypatch.setattr(module, "begin_fence", lambda active_run, event_bus: None)
+    monkeypatch.setattr(ActiveRun, "seen_starts", None)
     receipt = await world.send(host, text)
 
     async def is_busy() -> bool:
@@ -126,6 +131,69 @@ async def test_a_cancellation_of_a_turn_that_was_continued_elsewhere_ends_nothin
     host.active_runs.get(receipt.task_id).cancel()
     await left(world, host, receipt)
     assert (await world.run(receipt)).status == "running"
+
+
+async def begin_elsewhere(world: Any, receipt: Any, text: str) -> None:
+    """What a process that stands still from then on has stored."""
+    said = SessionRecord("message", receipt.task_id, Message("user", text))
+    assert (await world.store.runs.begin(receipt.task_id, world.clock.now(), records=[said])).verdict == "begun"
+
+
+async def count_messages(world: Any, receipt: Any, text: str) -> int:
+    """How often the conversation has the message of a run, said by it or by the record of its end."""
+    records = await world.store.sessions.list_turn("s", receipt.task_id)
+    return sum(text in (each.data.get("text"), each.message and each.message.content) for each in records)
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+async def test_a_run_that_another_process_begins_while_it_is_cancelled_has_its_message_once(
+    world: Any, is_checked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_checked:  # then what was read decides the records
+        monkeypatch.setattr(ActiveRun, "seen_starts", None)
+    host = world.host()  # its worker takes nothing
+    receipt = await world.send(host, "hello")
+    run = await world.run(receipt)
+    await begin_elsewhere(world, receipt, "hello")
+    await host.execution.terminator.cancel_inactive(run)
+    assert (await world.run(receipt)).status == "cancelled"
+    assert await count_messages(world, receipt, "hello") == (1 if is_checked else 2)
+
+
+async def test_a_cancelled_run_that_was_started_since_it_was_read_is_not_begun(world: Any) -> None:
+    receipt = await world.send(world.host(), "hello")
+    await begin_elsewhere(world, receipt, "hello")
+    await world.store.runs.request_cancel(receipt.task_id)
+    said = SessionRecord("message", receipt.task_id, Message("user", "hello"))
+    with pytest.raises(OutdatedRun):
+        await world.store.runs.begin(receipt.task_id, world.clock.now(), records=[said], seen_starts=0)
+    assert await count_messages(world, receipt, "hello") == 1
+    begun = await world.store.runs.begin(receipt.task_id, world.clock.now(), seen_starts=1)
+    assert begun.verdict == "cancelled"
+
+
+@pytest.mark.parametrize("is_next_process", [False, True])
+async def test_a_turn_that_is_cancelled_before_it_begins_again_has_its_message_once(
+    world: Any, is_next_process: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = world.host()
+    receipt = await world.send(host, "hello", instructions="Be brief.")
+    await begin_elsewhere(world, receipt, "hello")
+    load_history, reads = world.store.sessions.load_history, asyncio.Event()
+
+    async def load_slowly(session_id: str) -> Any:
+        if not reads.is_set():
+            reads.set()
+            await world.release.wait()
+        return await load_history(session_id)
+
+    monkeypatch.setattr(world.store.sessions, "load_history", load_slowly)
+    if is_next_process:  # which reads the run, and knows that it has begun before
+        host = world.host()
+    await host.start()
+    await reads.wait()
+    assert (await host.cancel(receipt.task_id)).status == "cancelled"
+    assert await count_messages(world, receipt, "hello") == 1
 
 
 async def test_what_a_stale_turn_has_spent_is_in_the_totals(world: Any, host: Any) -> None:

@@ -282,7 +282,8 @@ class RunStore(Protocol):
         """Start or resume the run; store session records and events with it, unless it is over or waits.
 
         `seen_starts` is the number of starts of the run as the caller has read it, and `seen_text` its text. Raises
-        StaleRun if it has started since, OutdatedRun if its text was replaced.
+        StaleRun if it has started since, OutdatedRun if its text was replaced, or if it has started since and was
+        cancelled: then nobody continues it.
         """
         ...
 
@@ -328,6 +329,7 @@ class RunStore(Protocol):
         events: EventFactory = no_events,
         unit: UnitOfWork = NO_WRITES,
         start: int | None = None,
+        seen_starts: int | None = None,
         unless_running: bool = False,
         withdrawal: Withdrawal | None = None,
     ) -> FinishResult:
@@ -336,7 +338,9 @@ class RunStore(Protocol):
         The entries get the run's id. Checkpoint, its logs and `waiting_for` are cleared, and the journal of the run is
         deleted. Of several outcomes the first wins; usage and the unit of work are stored in any case. With
         `unless_running`, for who does not run it, nothing but the unit of work is stored while the run is running. With
-        `withdrawal` the first outcome decides what the run has asked and nobody has decided.
+        `withdrawal` the first outcome decides what the run has asked and nobody has decided. Raises StaleRun if `start`
+        is not the last one any more, OutdatedRun if the run has another number of starts than `seen_starts`: the
+        records would begin the turn a second time.
         """
         ...
 

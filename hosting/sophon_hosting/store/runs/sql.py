@@ -170,6 +170,7 @@ class SqlRunStore(StorePart):
         events: EventFactory = no_events,
         unit: UnitOfWork = NO_WRITES,
         start: int | None = None,
+        seen_starts: int | None = None,
         unless_running: bool = False,
         withdrawal: Withdrawal | None = None,
     ) -> FinishResult:
@@ -186,6 +187,7 @@ class SqlRunStore(StorePart):
                 run_id=run_id,
                 outcome=outcome,
                 start=start,
+                seen_starts=seen_starts,
                 unless_running=unless_running,
                 withdrawal=withdrawal,
                 more=more,

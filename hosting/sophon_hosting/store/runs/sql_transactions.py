@@ -37,6 +37,7 @@ from sophon_hosting.store.runs.contract import (
     FinishResult,
     InboundKey,
     LogWrite,
+    OutdatedRun,
     Precondition,
     Run,
     RunOutcome,
@@ -230,6 +231,7 @@ def finish(
     run_id: str,
     outcome: RunOutcome,
     start: int | None,
+    seen_starts: int | None,
     more: Additions,
     *,
     unless_running: bool,
@@ -247,6 +249,8 @@ def finish(
     record_usage(connection, more.usage)
     if finished_at is not None:
         return FinishResult(is_first=False, seq=select_last_seq(connection, session_id))
+    if seen_starts is not None and starts != seen_starts:
+        raise OutdatedRun(run_id)
     if withdrawal is not None:
         withdrawal.note(decide_open_requests(connection, session_id, run_id, withdrawal.decision, more.at))
     writer = TextWriter(connection, session_id)

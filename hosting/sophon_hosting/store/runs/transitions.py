@@ -58,6 +58,8 @@ def begin_run(
     if run.is_finished:
         return BeginResult(run, "over")
     if run.cancel_requested:
+        if seen_starts is not None and seen_starts != run.starts:
+            raise OutdatedRun(run.id)  # what is stored with it would begin the turn a second time
         return BeginResult(run, "cancelled")
     if waits_for:
         return BeginResult(run, "waits", waits_for=waits_for)

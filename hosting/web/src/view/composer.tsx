@@ -1,5 +1,5 @@
 // Message composer: Enter sends, Shift+Enter inserts a new line, Escape cancels the running turn.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { cancelLastTask, deleteSession, notice, quotedText, sendMessage, sendQueue } from "../model/app-state";
 import type { LiveSession } from "../model/live-session";
@@ -29,6 +29,12 @@ export function Composer({ session }: { session: LiveSession }): JSX.Element {
     textarea.current?.focus({ preventScroll: true });
   }, [session]);
   useEffect(() => resizeToContent(textarea.current), [text]);
+  /** Where the cursor goes once the text that was brought back is shown, before the next key. */
+  const nextCursor = useRef<number | null>(null);
+  useLayoutEffect(() => {
+    if (nextCursor.current !== null) textarea.current?.setSelectionRange(nextCursor.current, nextCursor.current);
+    nextCursor.current = null;
+  }, [text]);
   const history = useMemo(() => new PromptHistory(), [session]);
   const show = (next: string): void => {
     setText(next);
@@ -56,9 +62,8 @@ export function Composer({ session }: { session: LiveSession }): JSX.Element {
     const found = isOlder ? history.older(sent, text) : history.newer(sent);
     if (found === null) return;
     event.preventDefault();
+    nextCursor.current = isOlder ? 0 : found.length;
     show(found);
-    const cursor = isOlder ? 0 : found.length;
-    requestAnimationFrame(() => area.setSelectionRange(cursor, cursor));
   };
   const files = filesOf(session.id);
   const isUploading = files.some((file) => file.attachment === null && file.problem === "");

@@ -28,6 +28,7 @@ from sophon_middlewares.outer.budget.budget import record_usage, record_usage_of
 from sophon_middlewares.outer.session_events.turn_start import (
     REDACTED_HISTORY,
     STORED_COVERS,
+    is_message_stored_before,
     redact_resumed_history,
     start_turn,
 )
@@ -116,7 +117,7 @@ def error_to_json(error: Exception, run_id: str) -> dict[str, str]:
 
 def collect_new_records(ctx: Context) -> list[SessionRecord]:
     """Return the records that the turn added: its messages, repaired if needed, and a compaction."""
-    start = ctx.count_recorded()
+    start = len(ctx.messages) if is_message_stored_before(ctx) else ctx.count_recorded()
     if not is_valid_transcript(ctx.messages, start):
         ctx.messages[start:] = repair_transcript(ctx.messages, start)
     added = ctx.messages[start:]

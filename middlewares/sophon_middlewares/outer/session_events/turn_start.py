@@ -69,6 +69,11 @@ async def start_turn(ctx: Context) -> None:
             raise
 
 
+def is_message_stored_before(ctx: Context) -> bool:
+    """Whether a turn that has not begun here has its message in the session, from an interrupted start."""
+    return bool(ctx.get(RECORDED_SEQ)) and "recorded" not in (ctx.get(STARTED_STAGES) or ())
+
+
 def redact_resumed_history(ctx: Context) -> None:
     """Redact the history of a resumed turn if its person may not read all of it now.
 
