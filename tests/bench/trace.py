@@ -24,6 +24,8 @@ from sophon_hosting.store.factory import host_store_from_url
 
 HELLO, TOOL_CALL = "hello", "look, please"
 
+TRACED_TURNS = 3
+
 FOLDERS = [str(Path(each.__path__[0])) for each in (sophon, sophon_middlewares, sophon_channels, sophon_hosting)]
 
 COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
@@ -49,20 +51,26 @@ class Trace:
     def __init__(self) -> None:
         self.is_counting = False
         self._entered: set[CodeType] = set()
+        self._in_each: set[CodeType] | None = None
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
         """Note a call."""
         if self.is_counting and event == "call":
             self._entered.add(frame.f_code)
 
+    def end_turn(self) -> None:
+        """Forget what earlier turns have entered and this one has not: another connection to the store is no turn's."""
+        self._in_each = self._entered if self._in_each is None else self._in_each & self._entered
+        self._entered = set()
+
     def take(self) -> dict[str, list[str]]:
-        """Return the names of the functions by file, and forget them."""
+        """Return the names of the functions that each turn has entered by file, and forget them."""
         found: dict[str, list[str]] = defaultdict(list)
-        for code in self._entered:
+        for code in self._in_each or ():
             for folder in FOLDERS:
                 if code.co_filename.startswith(f"{folder}/") and code.co_name not in COMPREHENSIONS:
                     found[f"{Path(folder).name}{code.co_filename.removeprefix(folder)}"].append(code.co_qualname)
-        self._entered.clear()
+        self._in_each = None
         return {file: sorted(found[file]) for file in sorted(found)}
 
 
@@ -81,7 +89,7 @@ async def _send(host: Host, text: str) -> None:
 
 
 async def _trace_messages(trace: Trace) -> list[dict[str, list[str]]]:
-    """Send both messages twice through a host with its default chain on a new SQLite file; trace the second of each."""
+    """Send both messages through a host with its default chain on a SQLite file; trace all but the first of each."""
     found: list[dict[str, list[str]]] = []
     with tempfile.TemporaryDirectory() as folder:
         store = host_store_from_url("sqlite:///trace.db", folder=Path(folder))
@@ -89,9 +97,11 @@ async def _trace_messages(trace: Trace) -> list[dict[str, list[str]]]:
         async with Host(services, build_pipelines(services)) as host:
             for text in (HELLO, TOOL_CALL):
                 await _send(host, text)
-                trace.is_counting = True
-                await _send(host, text)
-                trace.is_counting = False
+                for _ in range(TRACED_TURNS):
+                    trace.is_counting = True
+                    await _send(host, text)
+                    trace.is_counting = False
+                    trace.end_turn()
                 found.append(trace.take())
     return found
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 GOALS = {"hello": (115, 430), "one tool call more": (150, 580)}
-LIMITS = {"hello": (130, 500), "one tool call more": (183, 725)}
+LIMITS = {"hello": (129, 493), "one tool call more": (183, 722)}
 """What has been reached; lower it with every change that lowers the count, never raise it."""
 
 

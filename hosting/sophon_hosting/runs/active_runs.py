@@ -100,8 +100,8 @@ class ActiveRun:
 
     @property
     def seen_starts(self) -> int | None:
-        """The starts that the run had when it was read, if it has not begun here; None if it has."""
-        if self.run is None or self.fence is not None:
+        """The starts that a run had when it was read which has not begun here."""
+        if self.run is None:
             return None
         return self.run.starts - 1 if self.must_begin else self.run.starts  # a worker has counted its own already
 

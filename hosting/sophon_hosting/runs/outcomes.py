@@ -115,7 +115,7 @@ class OutcomeWriter:
                 events=build_events,
                 unit=replace(unit, writes=[*writes, *to_writes(trace)]),
                 start=active_run.start,
-                seen_starts=active_run.seen_starts,
+                seen_starts=active_run.seen_starts if active_run.fence is None else None,
                 unless_running=active_run.unless_running,
                 withdrawal=withdrawal,
             )

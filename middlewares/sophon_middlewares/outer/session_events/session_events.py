@@ -117,7 +117,7 @@ def error_to_json(error: Exception, run_id: str) -> dict[str, str]:
 
 def collect_new_records(ctx: Context) -> list[SessionRecord]:
     """Return the records that the turn added: its messages, repaired if needed, and a compaction."""
-    start = len(ctx.messages) if is_message_stored_before(ctx) else ctx.count_recorded()
+    start = ctx.count_recorded()
     if not is_valid_transcript(ctx.messages, start):
         ctx.messages[start:] = repair_transcript(ctx.messages, start)
     added = ctx.messages[start:]
@@ -225,6 +225,8 @@ async def _conclude_unfinished(ctx: Context, record: SessionRecord, end: TurnEnd
     records = [record]
     try:
         await settle_unfinished_calls(ctx)
+        if is_message_stored_before(ctx):
+            ctx.mark_recorded(len(ctx.messages))
         unfinished = "".join(ctx.streamed_chunks)
         if unfinished and (ctx.messages[-1].role, ctx.messages[-1].content) != ("assistant", unfinished):
             record.data = {**record.data, "shown": unfinished}

@@ -71,7 +71,7 @@ async def start_turn(ctx: Context) -> None:
 
 def is_message_stored_before(ctx: Context) -> bool:
     """Whether a turn that has not begun here has its message in the session, from an interrupted start."""
-    return bool(ctx.get(RECORDED_SEQ)) and "recorded" not in (ctx.get(STARTED_STAGES) or ())
+    return ctx.get(RECORDED_SEQ) is not None and "recorded" not in (ctx.get(STARTED_STAGES) or ())
 
 
 def redact_resumed_history(ctx: Context) -> None:
