@@ -10,7 +10,7 @@ PAGE := hosting/sophon_hosting/web/index.html
 # Where this is set, each of the hundred processes of the tests would compile all of Sophon again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run serve chat page test simulate soak chaos properties check fix generate bench docs clean help
+.PHONY: run serve chat page test simulate coverage soak chaos properties check fix generate bench docs clean help
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -34,14 +34,17 @@ test: $(VENV)/.dev $(PAGE) ## run all tests
 simulate: $(VENV)/.dev ## run hosts in a simulated world, each with the faults of a seed: make simulate SEEDS=1000 SEED=17
 	$(BIN)/python -m tests.simulation $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SEED),--first $(SEED))
 
+coverage: $(VENV)/.dev $(PAGE) ## run all tests, and print which lines and branches none of them reaches
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --timeout 0 --cov --cov-report=term:skip-covered
+
 soak: $(VENV)/.dev ## kill hosts and cancel turns at random, again and again: make soak SEED=123 ROUNDS=25
-	$(BIN)/python -m pytest tests/soak -n 2 --dist worksteal $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(ONLY),-k "$(ONLY)")
+	$(BIN)/python -m pytest tests/soak -n 2 --dist worksteal --timeout 600 $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(ONLY),-k "$(ONLY)")
 
 chaos: $(VENV)/.dev ## eight hosts on one store and one queue, killed and cut off: make chaos BACKEND=Redis SEED=123
 	$(BIN)/python -m tests.soak.chaos $(if $(BACKEND),--backend $(BACKEND)) $(if $(SEED),--seed $(SEED))
 
 properties: $(VENV)/.dev $(PAGE) ## try eight times the examples of each property-based test, and new ones in each run
-	$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile many -n 2 --dist worksteal
+	$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile many -n 2 --dist worksteal --timeout 0
 
 check: $(VENV)/.dev ## what CI checks besides the tests: style, types, imports
 	$(BIN)/ruff check $(SOURCES)

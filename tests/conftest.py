@@ -13,6 +13,8 @@ from tests import properties
 
 BROWSER_TESTS = Path(__file__).parent / "web"
 
+pytest_plugins = ["tests.time_by_folder", "tests.waiting_tests"]
+
 settings.load_profile(properties.FEW)
 
 # The workers of pytest-xdist ignore Ctrl-C, a shell's background jobs too, and `nohup` a lost terminal; every program
